@@ -21,6 +21,10 @@ pub const ROLLBACK: &str = "outrigger.dev/rollback";
 /// at the repository. The status repeats the value when it is done.
 pub const RECONCILE: &str = "outrigger.dev/reconcile";
 
+/// On a repository: a new value, such as the current time, requests that its index is read again. The status repeats the
+/// value when it is done.
+pub const REFRESH: &str = "outrigger.dev/refresh";
+
 /// On a cluster: a new value, such as the current time, tries steps again that failed or wait for another try.
 pub const RETRY: &str = "outrigger.dev/retry";
 

@@ -105,7 +105,7 @@ pub struct PluginSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = DURATION))]
     pub timeout: Option<String>,
-    /// Maximum number of retries after a failure, with exponential backoff. Defaults to unlimited
+    /// Maximum number of retries after a failure, with exponential backoff. Defaults to unlimited, or to none after a rollback
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
     /// Whether a failed upgrade is rolled back to the last successful revision
@@ -327,6 +327,9 @@ pub struct PluginStatus {
     /// Digest of all inputs of the installed revision
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_digest: Option<String>,
+    /// Digest of all inputs of the last attempt, if it failed
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_digest: Option<String>,
     /// Digest of the chart archive
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chart_digest: Option<String>,

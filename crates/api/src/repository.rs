@@ -69,6 +69,9 @@ pub struct RepositoryStatus {
     /// Digest of the index that the charts were read from
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index_digest: Option<String>,
+    /// Value of the annotation `outrigger.dev/refresh` that was handled last
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_handled: Option<String>,
 }
 
 /// A chart and its newest versions, newest first.

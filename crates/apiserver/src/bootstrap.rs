@@ -8,7 +8,8 @@ use outrigger_store::{EncodedObject, MAX_OPERATIONS, Operation, Resource, Scope,
 use serde_json::{Value, json};
 
 use crate::auth::bootstrap_objects;
-use crate::controllers::{custom_resource_definitions, namespaces};
+use crate::controllers::{custom_resource_definitions, flow_control, namespaces};
+use crate::flow_control::GROUP as FLOW_CONTROL;
 use crate::server::State;
 use crate::verbs::{RandomError, store_failure, write_value};
 
@@ -72,6 +73,24 @@ pub(crate) async fn create_objects(state: &Arc<State>) -> Result<(), Status> {
             own.extend(made);
         }
         missing.add("rbac.authorization.k8s.io", &plural, &object)?;
+    }
+    for (plural, object) in flow_control::objects(state)? {
+        missing.add(FLOW_CONTROL, plural, &object)?;
+    }
+    missing.write().await
+}
+
+/// Creates objects of a group and plural unless they exist.
+pub(crate) async fn create_missing<'o>(
+    state: &State,
+    objects: impl Iterator<Item = (&'o str, &'o str, &'o Value)>,
+) -> Result<(), Status> {
+    let mut missing = Missing {
+        state,
+        operations: Vec::new(),
+    };
+    for (group, plural, object) in objects {
+        missing.add(group, plural, object)?;
     }
     missing.write().await
 }

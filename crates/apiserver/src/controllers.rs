@@ -1,7 +1,9 @@
-//! Controllers inside the server: they serve custom resource definitions, populate and finalize namespaces, and protect
+//! Controllers inside the server: they serve custom resource definitions, put flow
+//! schemas in force, populate and finalize namespaces, and protect
 //! volumes in use. The verbs call the hooks here before they respond.
 
 pub(crate) mod custom_resource_definitions;
+pub(crate) mod flow_control;
 pub(crate) mod namespaces;
 mod reflector;
 mod resource_quotas;
@@ -50,9 +52,12 @@ pub(crate) async fn after_delete(state: &Arc<State>, kind: &Kind, name: &str) {
 type Run = fn(Arc<State>) -> BoxFuture<'static, ()>;
 
 /// The controllers with their names.
-pub(crate) const ALL: [(&str, Run); 4] = [
+pub(crate) const ALL: [(&str, Run); 5] = [
     ("customresourcedefinition-controller", |state| {
         Box::pin(custom_resource_definitions::run(state))
+    }),
+    ("flow-control-controller", |state| {
+        Box::pin(flow_control::run(state))
     }),
     ("namespace-controller", |state| {
         Box::pin(namespaces::run(state))

@@ -10,6 +10,7 @@ pub mod auth;
 mod bootstrap;
 mod controllers;
 pub mod discovery;
+mod flow_control;
 pub mod gc;
 pub mod loopback;
 mod negotiation;

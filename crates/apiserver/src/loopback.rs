@@ -172,6 +172,11 @@ impl Client {
         self.patch_at(path, "/status", Patch::Merge, change).await
     }
 
+    /// Applies a status, as [`Patch::Apply`] does.
+    pub async fn apply_status(&self, path: &ResourcePath, status: &Value) -> Result<Value, Error> {
+        self.patch_at(path, "/status", Patch::Apply, status).await
+    }
+
     async fn patch_at(
         &self,
         path: &ResourcePath,

@@ -7,7 +7,6 @@ pub mod backup;
 mod body;
 mod expensive;
 mod health;
-mod in_flight;
 mod lookup;
 mod metrics;
 mod non_resource;
@@ -114,6 +113,7 @@ impl Server {
             }
             created => created.map_err(OpenError::Bootstrap)?,
         }
+        crate::controllers::flow_control::configure(&state);
         state.start();
         let server = Self {
             state,

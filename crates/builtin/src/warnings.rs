@@ -37,7 +37,6 @@ pub fn of_write(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<String> {
 /// Objects that a real server enforces and this one only keeps.
 fn without_effect(kind: &Kind, new: &Value, old: Option<&Value>) -> Option<String> {
     let what = match (kind.group.as_str(), kind.kind.as_str()) {
-        ("flowcontrol.apiserver.k8s.io", _) => "priority and fairness",
         ("", "Namespace") => {
             const LABEL: &str = "pod-security.kubernetes.io/enforce";
             let level = |object: &Value| text(&object["metadata"]["labels"], LABEL).to_owned();

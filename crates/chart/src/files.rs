@@ -46,7 +46,7 @@ impl FilesObject {
     fn is_too_large(&self) -> bool {
         let bytes: usize = self.files.values().map(|data| data.len()).sum();
         let bytes = bytes.saturating_mul(size_of::<Value>());
-        memory::live().saturating_add(bytes) > self.memory_bytes
+        !memory::fits(bytes, self.memory_bytes)
     }
 
     fn glob(&self, pattern: &str) -> Result<Self, CallError> {

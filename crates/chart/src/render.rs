@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use outrigger_gotmpl::function::Host;
-use outrigger_gotmpl::value::Map;
+use outrigger_gotmpl::value::{Map, memory};
 use outrigger_gotmpl::{Engine, Limits, ParseCache};
 
 use crate::capabilities::Capabilities;
@@ -196,6 +196,7 @@ pub(crate) fn render_files(
             .map_err(TemplateError::Parse)?;
         tree_bytes += parsed.memory_bytes();
         if tree_bytes > options.limits.memory_bytes {
+            memory::set_limit_reached();
             return Err(TemplateError::Memory(options.limits.memory_bytes));
         }
         engine.add(parsed);

@@ -15,13 +15,14 @@ use std::time::Duration;
 
 use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::duration;
-use outrigger_api::plugin::{self, InventoryEntry, Plugin, PluginKind};
+use outrigger_api::plugin::{self, InventoryEntry, Plugin, PluginKind, PluginStatus};
 use outrigger_chart::manifest::hook::Event as HookEvent;
 use outrigger_release::{
     Action, ActionError, Cluster, Conflicts, CrdPolicy, Desired, ObjectId, Plan, ReleaseId,
 };
 
 use crate::conditions::{APPLIED, Cause};
+use crate::context::Context;
 use crate::error::ReconcileError;
 use crate::health_rules;
 use crate::key::Key;
@@ -29,7 +30,7 @@ use crate::lineage::Lineage;
 use crate::observe::ResolvedInputs;
 
 pub(crate) use inventory::{merge as merge_inventory, summary as inventory_summary};
-pub(crate) use progress::Progress;
+pub(crate) use progress::{Progress, RolledBack};
 pub(crate) use uninstall::{cascade, uninstall};
 
 /// How long a render may occupy a reconcile slot. Nearly all renders take less.
@@ -92,14 +93,13 @@ pub(crate) async fn apply(
             options.description =
                 rollback_revision(plugin).map(|revision| format!("Rollback to {revision}"));
         }
-        Mode::CorrectDrift => {
-            options.rollback_on_failure = false;
-            options.compare_values = true;
-            if options.conflicts == Conflicts::Fail {
-                // Takes back fields that others own now.
-                options.conflicts = Conflicts::Take;
-            }
-        }
+        Mode::CorrectDrift => correct_only_drift(&mut options),
+    }
+    let is_record_missing = mode == Mode::CorrectDrift && is_record_missing(plugin, &rendered);
+    if is_record_missing {
+        // The objects are installed; only their record is gone.
+        options.run_hooks = false;
+        options.description = Some("Release record restored".to_owned());
     }
     let deployed = restorable_revision(plugin, &rendered);
     let warnings = rendered.desired.warnings().to_vec();
@@ -122,12 +122,59 @@ pub(crate) async fn apply(
         }
         _ => outrigger_release::execute(cluster, plan, &options, &report).await,
     };
-    let outcome = outcome.map_err(|error| action_failed(error, plugin))?;
+    let outcome = outcome.map_err(|error| {
+        progress.set_rolled_back(&error);
+        action_failed(error, plugin)
+    })?;
+    let mut outcome = Outcome::from(outcome);
+    outcome.changed += usize::from(is_record_missing);
     Ok(Outcome {
         corrected,
         warnings,
-        ..Outcome::from(outcome)
+        ..outcome
     })
+}
+
+/// Restores the objects of the deployed revision from its record, while the inputs of the plugin cannot be deployed. Does
+/// nothing if a later revision was attempted: its objects may be applied, and the next attempt continues there.
+pub(crate) async fn restore(
+    ctx: &Context,
+    plugin: &Plugin,
+    status: &PluginStatus,
+    progress: &Progress,
+) -> Result<Option<Outcome>, ReconcileError> {
+    let target = ctx.targets.resolve(plugin).await?;
+    let mut options = options_without_rules(&ctx.options, plugin)?;
+    correct_only_drift(&mut options);
+    options.run_hooks = false;
+    let id = uninstall::installed_release(plugin, status);
+    let report = |event| progress.update(event);
+    let revision = status.revision.unwrap_or_default();
+    let restored = outrigger_release::repair(&target.cluster, &id, revision, &options, &report);
+    let restored = restored
+        .await
+        .map_err(|error| action_failed(error, plugin))?;
+    Ok(restored.map(Outcome::from))
+}
+
+fn correct_only_drift(options: &mut outrigger_release::Options) {
+    options.rollback_on_failure = false;
+    options.compare_values = true;
+    if options.conflicts == Conflicts::Fail {
+        // Takes back fields that others own now, but not what a user changed in a plugin of the release.
+        options.conflicts = Conflicts::Take;
+        options.is_shared = is_plugin;
+    }
+}
+
+fn is_plugin(id: &ObjectId) -> bool {
+    id.kind == "Plugin" && id.api_version.starts_with("outrigger.dev/")
+}
+
+/// Whether the record of the installed revision was deleted.
+fn is_record_missing(plugin: &Plugin, rendered: &render::Rendered) -> bool {
+    let revision = plugin.status.as_ref().and_then(|status| status.revision);
+    revision.is_some_and(|revision| !rendered.history.has_revision(revision))
 }
 
 /// The deployed revision, if it is ours. One that somebody else deployed, maybe under the same number, is not restored, but
@@ -247,6 +294,16 @@ fn conflicts(plugin: &Plugin) -> Conflicts {
         plugin::Conflicts::Keep => Conflicts::Keep,
         plugin::Conflicts::Take => Conflicts::Take,
     }
+}
+
+/// The options of an action for which health rules do not matter. Invalid ones must not block it.
+fn options_without_rules(
+    controller: &crate::Options,
+    plugin: &Plugin,
+) -> Result<outrigger_release::Options, ReconcileError> {
+    let mut without_rules = plugin.clone();
+    without_rules.spec.health.clear();
+    release_options(controller, &without_rules)
 }
 
 fn release_options(

@@ -6,10 +6,13 @@
 use std::time::Instant;
 
 use outrigger_api::annotation::{CASCADE, FORCE, SUSPEND};
-use outrigger_api::plugin::{self, ClusterReference, Drift, Phase, Plugin, PluginKind};
+use outrigger_api::plugin::{
+    self, ClusterReference, Drift, Phase, Plugin, PluginKind, PluginStatus,
+};
 
 use crate::backoff::Backoff;
-use crate::conditions::{Cause, ConditionUpdate, HEALTHY};
+use crate::conditions::{self, APPLIED, Cause, ConditionUpdate, HEALTHY};
+use crate::error::ROLLED_BACK;
 use crate::graph;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
@@ -118,7 +121,7 @@ fn removal(observed: &Observed) -> Decision {
 }
 
 /// The plugin that owns the release, if it is another one.
-fn foreign_owner(observed: &Observed) -> Option<&Key> {
+pub(crate) fn foreign_owner(observed: &Observed) -> Option<&Key> {
     let owner = observed.release_owner.as_ref();
     owner.filter(|owner| **owner != observed.key)
 }
@@ -335,7 +338,7 @@ pub(crate) fn action(
 }
 
 /// Corrects drift at once the first time, then with backoff: someone else may revert each correction.
-fn drift_action(observed: &Observed, backoff: &Backoff) -> Action {
+pub(crate) fn drift_action(observed: &Observed, backoff: &Backoff) -> Action {
     let is_correcting = observed.plugin.spec.drift == Drift::Correct;
     if !is_correcting {
         return Action::None;
@@ -362,7 +365,7 @@ fn back_off(observed: &Observed, inputs: &str) -> Option<Action> {
     if attempts == 0 || !has_failed_with(observed, inputs) {
         return None;
     }
-    if are_retries_exhausted(&observed.plugin, attempts) {
+    if are_retries_exhausted(&observed.plugin, attempts, is_rolled_back(&observed.status)) {
         return Some(Action::BackOff { until: None });
     }
     let until = observed.retry.retry_at.filter(|at| *at > observed.now)?;
@@ -387,15 +390,24 @@ pub(crate) fn unresolved_inputs(observed: &Observed) -> String {
     format!("generation {generation}")
 }
 
-/// Whether the first attempt and all retries were used.
-pub(crate) fn are_retries_exhausted(plugin: &Plugin, attempts: u32) -> bool {
-    let retries = plugin.spec.retries;
+/// Whether the first attempt and all retries were used. What was rolled back is retried only if the spec asks for it, as
+/// in Flux: each retry would disturb the revision that works.
+pub(crate) fn are_retries_exhausted(plugin: &Plugin, attempts: u32, is_rolled_back: bool) -> bool {
+    let retries = plugin.spec.retries.or_else(|| is_rolled_back.then_some(0));
     retries.is_some_and(|retries| attempts > retries)
 }
 
-/// Whether the last failed attempt had these inputs. After a restart only its generation is known.
+/// Whether the last attempt was rolled back.
+fn is_rolled_back(status: &PluginStatus) -> bool {
+    let applied = conditions::find(&status.conditions, APPLIED);
+    applied.is_some_and(|applied| applied.reason == ROLLED_BACK)
+}
+
+/// Whether the last failed attempt had these inputs. If it failed before they were known, only its generation is known after
+/// a restart.
 pub(crate) fn has_failed_with(observed: &Observed, inputs: &str) -> bool {
-    match &observed.retry.failed_inputs {
+    let failed = observed.retry.failed_inputs.as_ref();
+    match failed.or(observed.status.failed_digest.as_ref()) {
         Some(failed) => failed == inputs,
         None => observed.status.observed_generation == observed.plugin.metadata.generation,
     }

@@ -11,6 +11,9 @@ use crate::{file_overrides, sources, target, values};
 pub(crate) const KIND_MISSING: &str = "KindMissing";
 pub(crate) const NAMESPACE_MISSING: &str = "NamespaceMissing";
 
+/// The reason of a failed attempt that was rolled back.
+pub(crate) const ROLLED_BACK: &str = "RolledBack";
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReconcileError {
     /// Something is missing; a watch reports when it is created.
@@ -125,7 +128,7 @@ impl From<ActionError> for ReconcileError {
                 ActionError::Wait(_) => "Unhealthy",
                 ActionError::TimedOut => "Timeout",
                 ActionError::Delete(_) => "RemovalFailed",
-                ActionError::RolledBack { .. } | ActionError::Uninstalled { .. } => "RolledBack",
+                ActionError::RolledBack { .. } | ActionError::Uninstalled { .. } => ROLLED_BACK,
                 ActionError::RollbackFailed { .. } => "RollbackFailed",
                 ActionError::Cluster(_) | ActionError::Apply(_) => "ApplyFailed",
             },

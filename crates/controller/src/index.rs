@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kube::ResourceExt as _;
-use outrigger_api::plugin::{InventoryEntry, Phase, Plugin, PluginStatus};
+use outrigger_api::plugin::{Conflicts, InventoryEntry, Phase, Plugin, PluginStatus};
 
 use crate::conditions::{self, READY};
 use crate::error::{KIND_MISSING, NAMESPACE_MISSING};
@@ -13,8 +13,10 @@ use crate::graph;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
 use crate::lineage::Lineage;
-use crate::objects::{ChildPlugin, Kind, ObjectHealth, Objects, ObservedObject};
-use crate::observed::{Dependent, Observed, ObservedDependency, RetryState};
+use crate::objects::{ChildPlugin, Kind, ObjectHealth, Objects, ObservedObject, release_record};
+use crate::observed::{
+    Dependent, Observed, ObservedDependency, ObservedObjects, RetryState, modified_text,
+};
 use crate::references::{self, References};
 use crate::release_claims::ReleaseClaims;
 use crate::release_ref::{ClusterRef, RELEASE_NAME, RELEASE_NAMESPACE, ReleaseRef};
@@ -148,9 +150,7 @@ impl Index {
     pub(crate) fn finish_listing(&mut self, cluster: &ClusterRef, kind: &Kind) -> Enqueued {
         self.objects.finish_listing(cluster, kind);
         let uses_kind = |entry: &Entry| {
-            let mut inventory = entry.inventory().iter();
-            ClusterRef::of(&entry.plugin) == *cluster
-                && inventory.any(|object| Kind::of(object) == *kind)
+            ClusterRef::of(&entry.plugin) == *cluster && entry.kinds().any(|used| used == *kind)
         };
         let users = self.plugins.iter().filter(|(_, entry)| uses_kind(entry));
         users.map(|(key, _)| key.clone()).collect()
@@ -178,17 +178,18 @@ impl Index {
         }
     }
 
-    /// The cluster and the inventory of each plugin.
-    pub(crate) fn inventories(&self) -> impl Iterator<Item = (ClusterRef, &[InventoryEntry])> {
+    /// The kinds of the objects of all plugins, and of their release records.
+    pub(crate) fn used_kinds(&self) -> BTreeSet<(ClusterRef, Kind)> {
         self.plugins
             .values()
-            .map(|entry| (ClusterRef::of(&entry.plugin), entry.inventory()))
+            .flat_map(Entry::watched_kinds)
+            .collect()
     }
 
-    /// The cluster and the inventory of one plugin.
-    pub(crate) fn inventory(&self, key: &Key) -> Option<(ClusterRef, &[InventoryEntry])> {
-        let entry = self.plugins.get(key)?;
-        Some((ClusterRef::of(&entry.plugin), entry.inventory()))
+    /// The kinds of the objects of one plugin, and of its release records.
+    pub(crate) fn kinds_of(&self, key: &Key) -> BTreeSet<(ClusterRef, Kind)> {
+        let entry = self.plugins.get(key).into_iter();
+        entry.flat_map(Entry::watched_kinds).collect()
     }
 
     /// Decides which plugin owns the release that a plugin names, unless one does already: the one that installed it, or
@@ -225,18 +226,36 @@ impl Index {
             dependents: self.observe_dependents(key),
             release_owner: self.releases.owner(&ReleaseRef::of(plugin)).cloned(),
             lineage: self.lineage(key, plugin),
-            objects: self.objects.observe(
-                &cluster,
-                &status.inventory,
-                entry.retry.awaited_versions(now),
-                entry.retry.just_applied_versions(now),
-                |entry| self.child_plugin(&cluster, entry),
-            ),
+            objects: self.observe_objects(entry, &status, &cluster, now),
             status,
             retry: entry.retry.clone(),
             are_references_current: self.references.is_current(key),
             now,
         })
+    }
+
+    fn observe_objects(
+        &self,
+        entry: &Entry,
+        status: &PluginStatus,
+        cluster: &ClusterRef,
+        now: Instant,
+    ) -> ObservedObjects {
+        let awaited = entry.retry.awaited_versions(now);
+        let mut observed = self.objects.observe(
+            cluster,
+            &status.inventory,
+            recorded_revision(status).as_ref(),
+            awaited,
+            entry.retry.just_applied_versions(now),
+            |object| self.child_plugin(cluster, object, awaited.get(object).copied()),
+        );
+        if entry.plugin.spec.conflicts != Conflicts::Fail {
+            // The spec says who owns the fields, as for any other object.
+            let children = std::mem::take(&mut observed.modified_children);
+            observed.drifted.extend(children.iter().map(modified_text));
+        }
+        observed
     }
 
     fn observe_dependencies(&self, key: &Key, plugin: &Plugin) -> Vec<ObservedDependency> {
@@ -288,7 +307,12 @@ impl Index {
     }
 
     /// The state of an inventory entry that is a plugin, which the index knows better than the object watches.
-    fn child_plugin(&self, cluster: &ClusterRef, entry: &InventoryEntry) -> ChildPlugin {
+    fn child_plugin(
+        &self,
+        cluster: &ClusterRef,
+        entry: &InventoryEntry,
+        applied: Option<u64>,
+    ) -> ChildPlugin {
         if *cluster != ClusterRef::Local || !is_plugin(entry) {
             return ChildPlugin::NotAPlugin;
         }
@@ -297,7 +321,10 @@ impl Index {
             ChildPlugin::Found(ObservedObject {
                 release: None,
                 health: plugin_health(&plugin),
-                fields: entry.fields.clone(),
+                fields: self
+                    .objects
+                    .fields(cluster, entry, applied)
+                    .or_else(|| entry.fields.clone()),
                 resource_version: u64::MAX,
             })
         })
@@ -481,9 +508,24 @@ impl Entry {
         self.unwritten.as_ref().or(self.plugin.status.as_ref())
     }
 
-    fn inventory(&self) -> &[InventoryEntry] {
-        self.status().map_or(&[], |status| &status.inventory)
+    fn kinds(&self) -> impl Iterator<Item = Kind> {
+        let status = self.status().into_iter();
+        status.flat_map(|status| {
+            let record = recorded_revision(status).map(|_| Kind::release_record());
+            status.inventory.iter().map(Kind::of).chain(record)
+        })
     }
+
+    fn watched_kinds(&self) -> BTreeSet<(ClusterRef, Kind)> {
+        let cluster = ClusterRef::of(&self.plugin);
+        self.kinds().map(|kind| (cluster.clone(), kind)).collect()
+    }
+}
+
+/// The record of the installed revision.
+fn recorded_revision(status: &PluginStatus) -> Option<InventoryEntry> {
+    let (namespace, release) = (status.namespace.as_ref()?, status.release_name.as_ref()?);
+    Some(release_record(namespace, release, status.revision?))
 }
 
 /// The release that a plugin is an object of.

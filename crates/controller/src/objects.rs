@@ -27,11 +27,33 @@ impl Kind {
         }
     }
 
+    /// The kind of release records. They are Secrets; this name distinguishes them from the Secrets of releases.
+    pub(crate) fn release_record() -> Self {
+        Self {
+            api_version: "helm.sh/release.v1".to_owned(),
+            kind: "release record".to_owned(),
+        }
+    }
+
     pub(crate) fn of(entry: &InventoryEntry) -> Self {
         Self {
             api_version: entry.api_version.clone(),
             kind: entry.kind.clone(),
         }
+    }
+}
+
+/// The record of a revision, which is observed like an object of the release.
+pub(crate) fn release_record(namespace: &str, release: &str, revision: i64) -> InventoryEntry {
+    let Kind { api_version, kind } = Kind::release_record();
+    let revision = u32::try_from(revision).unwrap_or_default();
+    InventoryEntry {
+        api_version,
+        kind,
+        namespace: Some(namespace.to_owned()),
+        name: outrigger_release::record_name(release, revision),
+        keep: false,
+        fields: None,
     }
 }
 
@@ -175,12 +197,28 @@ impl Objects {
         }
     }
 
-    /// The observed state of the objects of an inventory. `child` provides the state of those that are plugins
-    /// themselves. Observations older than the `applied` resource versions are stale and count as unknown.
+    /// The digest of the fields of an object that the release applied, if it was observed at this version or later.
+    pub(crate) fn fields(
+        &self,
+        cluster: &ClusterRef,
+        entry: &InventoryEntry,
+        applied: Option<u64>,
+    ) -> Option<String> {
+        match self.find(cluster, entry) {
+            Observation::Found(object) if Some(object.resource_version) >= applied => {
+                object.fields.clone()
+            }
+            _ => None,
+        }
+    }
+
+    /// The observed state of the objects of an inventory, and of the release record. `child` provides the state of those
+    /// that are plugins themselves. Observations older than the `applied` resource versions are stale and count as unknown.
     pub(crate) fn observe(
         &self,
         cluster: &ClusterRef,
         inventory: &[InventoryEntry],
+        release_record: Option<&InventoryEntry>,
         applied: &HashMap<InventoryEntry, u64>,
         just_applied: &HashMap<InventoryEntry, u64>,
         child: impl Fn(&InventoryEntry) -> ChildPlugin,
@@ -190,7 +228,7 @@ impl Objects {
             unreachable: self.unreachable(cluster),
             ..ObservedObjects::default()
         };
-        for entry in inventory {
+        for entry in inventory.iter().chain(release_record) {
             let child = child(entry);
             let observation = match &child {
                 ChildPlugin::Found(object) => Observation::Found(object),
@@ -212,7 +250,8 @@ impl Objects {
             {
                 observed.is_suspect |= object.resource_version > *version;
             }
-            record(&mut observed, entry, &observation);
+            let is_child = !matches!(child, ChildPlugin::NotAPlugin);
+            record(&mut observed, entry, &observation, is_child);
         }
         observed
     }
@@ -233,7 +272,12 @@ enum Observation<'a> {
     Found(&'a ObservedObject),
 }
 
-fn record(observed: &mut ObservedObjects, entry: &InventoryEntry, observation: &Observation<'_>) {
+fn record(
+    observed: &mut ObservedObjects,
+    entry: &InventoryEntry,
+    observation: &Observation<'_>,
+    is_child: bool,
+) {
     let text = || object_text(&entry.kind, entry.namespace.as_deref(), &entry.name);
     let object = match observation {
         Observation::Unknown => {
@@ -264,7 +308,11 @@ fn record(observed: &mut ObservedObjects, entry: &InventoryEntry, observation: &
         }
     }
     if entry.fields.is_some() && object.fields != entry.fields {
-        observed.drifted.push(format!("{} was modified", text()));
+        if is_child {
+            observed.modified_children.push(entry.clone());
+        } else {
+            observed.drifted.push(format!("{} was modified", text()));
+        }
     }
 }
 
@@ -324,7 +372,9 @@ mod tests {
 
     fn observe(objects: &Objects, inventory: &[InventoryEntry]) -> ObservedObjects {
         let none = HashMap::new();
-        objects.observe(&LOCAL, inventory, &none, &none, |_| ChildPlugin::NotAPlugin)
+        objects.observe(&LOCAL, inventory, None, &none, &none, |_| {
+            ChildPlugin::NotAPlugin
+        })
     }
 
     #[test]
@@ -364,7 +414,7 @@ mod tests {
         objects.finish_listing(&LOCAL, &kind());
         let observe = |objects: &Objects| {
             let none = HashMap::new();
-            objects.observe(&LOCAL, &inventory, &applied, &none, |_| {
+            objects.observe(&LOCAL, &inventory, None, &applied, &none, |_| {
                 ChildPlugin::NotAPlugin
             })
         };

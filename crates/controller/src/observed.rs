@@ -138,6 +138,8 @@ pub(crate) struct ObservedObjects {
     pub(crate) unhealthy: Vec<UnhealthyObject>,
     /// Descriptions of the objects that someone else modified or deleted.
     pub(crate) drifted: Vec<String>,
+    /// Plugins of the release that someone else modified. That may be a user: `plugin disable` and `plugin set` do it.
+    pub(crate) modified_children: Vec<InventoryEntry>,
     /// Whether an object changed right after it was applied. Its metadata do not tell whether it drifted: the times in
     /// managed fields are in seconds.
     pub(crate) is_suspect: bool,
@@ -161,4 +163,10 @@ pub(crate) fn object_text(kind: &str, namespace: Option<&str>, name: &str) -> St
         Some(namespace) => format!("{kind} {namespace}/{name}"),
         None => format!("{kind} {name}"),
     }
+}
+
+/// Describes an object that someone else modified.
+pub(crate) fn modified_text(entry: &InventoryEntry) -> String {
+    let object = object_text(&entry.kind, entry.namespace.as_deref(), &entry.name);
+    format!("{object} was modified")
 }

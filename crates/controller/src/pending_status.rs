@@ -8,6 +8,7 @@ use crate::conditions::{
     self, APPLIED, Cause, ConditionUpdate, DEPENDENCIES_READY, FETCHED, HEALTHY, READY, REMOVABLE,
     RENDERED,
 };
+use crate::key::Key;
 use crate::observed::Observed;
 
 #[derive(Debug, Clone)]
@@ -200,16 +201,25 @@ impl PendingStatus {
     }
 
     /// Reports a failed attempt, and counts it.
-    pub(crate) fn mark_failed(&mut self, condition: &'static str, cause: &Cause, is_last: bool) {
+    pub(crate) fn mark_failed(
+        &mut self,
+        condition: &'static str,
+        cause: &Cause,
+        is_last: bool,
+        key: &Key,
+    ) {
         self.status.attempts += 1;
         if condition != READY {
             self.set_false(condition, cause);
         }
         let message = if is_last {
-            let attempts = self.status.attempts;
+            let gave_up = match self.status.attempts {
+                1 => "not retried".to_owned(),
+                attempts => format!("gave up after {attempts} attempts"),
+            };
             format!(
-                "{}; gave up after {attempts} attempts until the plugin or its inputs change",
-                cause.message
+                "{}; {gave_up} until the plugin or its inputs change; `outrigger plugin reconcile {} -n {}` retries now",
+                cause.message, key.name, key.namespace
             )
         } else {
             cause.message.clone()

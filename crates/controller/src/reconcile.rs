@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use outrigger_api::annotation::RECONCILE;
-use outrigger_api::plugin::{Plugin, PluginStatus};
+use outrigger_api::plugin::{Phase, Plugin, PluginStatus};
 use tokio::sync::watch;
 
 use crate::act::Progress;
@@ -129,6 +129,7 @@ impl Reconcile {
                 self.pending
                     .set_dependencies(unmet.as_ref(), has_dependencies);
                 self.reject(&cause);
+                self.protect_deployed_revision().await;
             }
             Decision::Suspended => self.mark_suspended(),
             Decision::Wait(cause) => {
@@ -139,9 +140,20 @@ impl Reconcile {
                 if let Err(error) = Box::pin(self.converge(blocked.as_ref())).await {
                     self.record_error(error);
                 }
+                if self.has_only_waited() {
+                    Box::pin(self.protect_deployed_revision()).await;
+                }
             }
         }
         false
+    }
+
+    /// Whether the plugin waits or failed, and this reconcile left its release alone.
+    fn has_only_waited(&self) -> bool {
+        matches!(self.pending.status.phase, Phase::Waiting | Phase::Failed)
+            && self.attempted_inputs.is_none()
+            && self.retry.drift_corrections == self.observed.retry.drift_corrections
+            && !*self.superseded.borrow()
     }
 
     /// Forgets earlier failures and cached inputs if a reconcile was requested.

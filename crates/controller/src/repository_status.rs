@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use kube::api::Patch;
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
+use outrigger_api::annotation::REFRESH;
 use outrigger_api::repository::{ChartVersions, Repository, RepositoryStatus};
 use outrigger_repository::Index;
 use serde_json::json;
@@ -27,9 +28,6 @@ const BACKOFF: Backoff = Backoff {
     initial: Duration::from_secs(1),
     max: Duration::from_mins(5),
 };
-
-/// The annotation that requests a refresh.
-const REFRESH: &str = "outrigger.dev/refresh";
 
 /// The generation of a repository, and the refresh that was requested last.
 type Version = (Option<i64>, Option<String>);
@@ -91,12 +89,13 @@ async fn refresh(sources: Sources, options: Options, repository: Repository) {
         };
         failures = if fetched.is_ok() { 0 } else { failures + 1 };
         let before = written.clone().unwrap_or_default();
-        let next = next_status(
+        let mut next = next_status(
             before,
             repository.metadata.generation,
             &fetched,
             options.now,
         );
+        next.refresh_handled = repository.annotations().get(REFRESH).cloned();
         match write(&sources.client, &repository, written.as_ref(), &next).await {
             Ok(()) => written = Some(next),
             Err(error) => tracing::info!(%error, "failed to write repository status"),

@@ -67,6 +67,24 @@ impl WatchedObject {
     }
 }
 
+impl WatchedObject {
+    /// A release record. Only whether it exists matters.
+    pub(crate) fn release_record(metadata: &ObjectMeta) -> Self {
+        let labels = metadata.labels.as_ref();
+        let release = labels.and_then(|labels| labels.get("name")).cloned();
+        Self {
+            name: (
+                metadata.namespace.clone(),
+                metadata.name.clone().unwrap_or_default(),
+            ),
+            release: metadata.namespace.clone().zip(release),
+            fields: None,
+            resource_version: u64::MAX,
+            object: None,
+        }
+    }
+}
+
 /// A resource version as a number. One that is not a number counts as the newest.
 pub(crate) fn parse_resource_version(version: Option<&str>) -> u64 {
     let number = version.and_then(|version| version.parse().ok());

@@ -187,6 +187,9 @@ pub(crate) fn objects(
         };
         let mut reporter =
             FailureReporter::new(cluster.clone(), kind.clone(), server, sender.clone());
+        if kind == Kind::release_record() {
+            return release_records(client, cluster, reporter, sender).await;
+        }
         let resource = discover(&client, &kind, &mut reporter).await;
         let managed = Config::default().labels(&format!("{MANAGED_BY}={HELM}"));
         let name = kind.kind.clone();
@@ -224,6 +227,29 @@ pub(crate) fn objects(
             .await;
         }
     })
+}
+
+/// Watches which release records exist.
+async fn release_records(
+    client: Client,
+    cluster: ClusterRef,
+    reporter: FailureReporter,
+    sender: Sender<WatchEvent>,
+) {
+    let api: Api<PartialObjectMeta<Secret>> = Api::all(client);
+    let events = watcher(api, Config::default().labels("owner=helm"));
+    let kind = Kind::release_record();
+    forward_reporting(&kind.kind, events, sender, Some(reporter), |event| {
+        let event = watch_event::map(event, |secret| {
+            WatchedObject::release_record(&secret.metadata)
+        });
+        Some(WatchEvent::Object(
+            cluster.clone(),
+            kind.clone(),
+            Box::new(event),
+        ))
+    })
+    .await;
 }
 
 /// Discovers the resource of a kind. Retries until it is served: its CRD may be new.

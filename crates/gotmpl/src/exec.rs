@@ -222,6 +222,7 @@ impl<'e> State<'e> {
     #[inline]
     fn check_output(&self, frame: &Frame<'_>) -> Result<()> {
         if self.output_bytes() > self.limits().output_bytes {
+            memory::set_limit_reached();
             let bytes = self.limits().output_bytes;
             return Err(frame.error(format!("exceeded maximum output of {bytes} bytes")));
         }
@@ -265,7 +266,7 @@ impl<'e> State<'e> {
     /// Fails unless `more` bytes may be allocated.
     #[inline]
     fn check_memory(&self, frame: &Frame<'_>, more: usize) -> Result<()> {
-        if memory::live().saturating_add(more) > self.limits().memory_bytes {
+        if !memory::fits(more, self.limits().memory_bytes) {
             return Err(frame.error(out_of_memory(self.limits().memory_bytes)));
         }
         Ok(())

@@ -88,7 +88,7 @@ impl Call<'_> {
     /// Fails unless `bytes` may be allocated. Functions whose result can be much larger than their arguments call this
     /// before they allocate.
     pub(crate) fn reserve(&self, bytes: usize) -> Result<(), CallError> {
-        if memory::live().saturating_add(bytes) > self.memory_bytes {
+        if !memory::fits(bytes, self.memory_bytes) {
             return Err(CallError::Returned(out_of_memory(self.memory_bytes)));
         }
         Ok(())

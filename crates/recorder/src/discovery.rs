@@ -15,6 +15,7 @@ const DEFINITIONS: &str = "crates/builtin/tests/data/definitions.jsonl";
 const DISCOVERY: &str = "crates/apiserver/tests/data/discovery.jsonl";
 const OPENAPI: &str = "crates/openapi/tests/data/openapi.json";
 const BOOTSTRAP: &str = "crates/apiserver/src/auth/bootstrap.jsonl";
+const FLOW_CONTROL: &str = "crates/apiserver/src/flow_control/objects.jsonl";
 const COLUMNS: &str = "crates/builtin/src/table/columns.json";
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
@@ -27,6 +28,9 @@ pub(crate) async fn record(files: &Files) -> anyhow::Result<()> {
     }
     if files.selects(BOOTSTRAP) {
         bootstrap(files).await?;
+    }
+    if files.selects(FLOW_CONTROL) {
+        flow_control(files).await?;
     }
     // They share a server, since the later ones depend on the definitions.
     if files.selects(DEFINITIONS) || files.selects(DISCOVERY) || files.selects(OPENAPI) {
@@ -103,6 +107,30 @@ async fn bootstrap(files: &Files) -> anyhow::Result<()> {
         lines.extend(items(&list["items"]).map(|object| bootstrap_object(&kind, object)));
     }
     files.write_lines(BOOTSTRAP, &lines)
+}
+
+/// Records the flow schemas and priority levels of a new cluster, in the order in which schemas apply.
+async fn flow_control(files: &Files) -> anyhow::Result<()> {
+    let server = Server::start().await?;
+    let root = "/apis/flowcontrol.apiserver.k8s.io/v1";
+    let last = format!("{root}/flowschemas/catch-all");
+    let is_created = |answer: &Answer| answer.object().is_ok();
+    server.wait_for(&last, is_created).await?;
+    let mut lines = Vec::new();
+    for resource in ["prioritylevelconfigurations", "flowschemas"] {
+        let list = server.get(&format!("{root}/{resource}")).await?.object()?;
+        let kind = text(&list["kind"]).trim_end_matches("List").to_owned();
+        let mut objects: Vec<&Value> = items(&list["items"]).collect();
+        objects.sort_by_key(|object| object["spec"]["matchingPrecedence"].as_i64());
+        lines.extend(objects.into_iter().map(|object| {
+            let metadata = &object["metadata"];
+            json!({
+                "kind": kind, "name": metadata["name"], "annotations": metadata["annotations"],
+                "spec": object["spec"],
+            })
+        }));
+    }
+    files.write_lines(FLOW_CONTROL, &lines)
 }
 
 fn bootstrap_object(kind: &str, object: &Value) -> Value {

@@ -131,6 +131,12 @@ impl History {
         self.records.last()
     }
 
+    /// Whether the record of a revision exists.
+    pub fn has_revision(&self, revision: i64) -> bool {
+        let mut revisions = self.revisions.iter();
+        revisions.any(|known| i64::from(known.revision) == revision)
+    }
+
     /// The deployed revision, if one was ever completed.
     pub fn deployed(&self) -> Option<&Record> {
         let first = self.records.first()?;

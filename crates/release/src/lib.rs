@@ -35,6 +35,7 @@ mod execute;
 pub mod health;
 mod history;
 mod id;
+mod leftovers;
 mod managed_fields;
 mod observe;
 mod options;
@@ -62,14 +63,16 @@ pub use history::{
     load_history_cached,
 };
 pub use id::{ObjectId, ReleaseId};
+pub use leftovers::leftovers;
 pub use managed_fields::{FieldChange, owned_values};
 pub use observe::{Observed, observe};
 pub use options::{Conflicts, CrdPolicy, Options};
 pub use plan::{Change, HookStep, Plan, Rejection, Step, plan};
 pub use progress::Progress;
+pub use record::secret::name as record_name;
 pub use record::{
     ChartSummary, DecodeError, Hook, HookExecution, Info, Record, Status, StoredChart,
 };
 pub use render::{RenderOptions, render};
-pub use rollback::{plan_rollback, rollback};
+pub use rollback::{plan_rollback, repair, rollback};
 pub use uninstall::{KeptObject, UninstallOutcome, uninstall};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::health::Rules;
+use crate::id::ObjectId;
 
 /// What to do with the CRDs in a chart's `crds` directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct Options {
     /// Adopt existing objects that are not part of the release.
     pub take_ownership: bool,
     pub conflicts: Conflicts,
+    /// Objects whose fields are left to other managers, whatever `conflicts` says.
+    pub is_shared: fn(&ObjectId) -> bool,
     /// Compare with the live values, because someone may have changed them as our field manager.
     pub compare_values: bool,
     pub run_hooks: bool,
@@ -75,6 +78,7 @@ impl Default for Options {
             crds: CrdPolicy::default(),
             take_ownership: false,
             conflicts: Conflicts::default(),
+            is_shared: |_| false,
             compare_values: false,
             run_hooks: true,
             create_namespace: false,
@@ -83,6 +87,17 @@ impl Default for Options {
             description: None,
             keep_history: false,
             now: Timestamp::now,
+        }
+    }
+}
+
+impl Options {
+    /// What to do about fields of an object that another manager has changed.
+    pub(crate) fn conflicts_of(&self, object: &ObjectId) -> Conflicts {
+        if (self.is_shared)(object) {
+            Conflicts::Keep
+        } else {
+            self.conflicts
         }
     }
 }

@@ -231,12 +231,13 @@ fn plan_object(
         }
         change = Change::Adopt;
     }
-    let applied = if options.compare_values || options.conflicts == Conflicts::Take {
+    let conflicts = options.conflicts_of(id);
+    let applied = if options.compare_values || conflicts == Conflicts::Take {
         None
     } else {
         last_applied(object, &key, observed)
     };
-    let kept = (options.conflicts == Conflicts::Keep)
+    let kept = (conflicts == Conflicts::Keep)
         .then(|| managed_fields::without_foreign_fields(object.body(), live));
     let body = kept.as_ref().unwrap_or_else(|| object.body());
     let comparison = managed_fields::compare(body, live, applied.as_ref());

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use outrigger_chart::processed_chart::{ProcessedChart, process_dependencies};
 use outrigger_chart::{Capabilities, Chart, Profile, Rendered, render_cached};
 use outrigger_gotmpl::json;
-use outrigger_gotmpl::value::{Map as GoMap, Value as GoValue, free_cycles};
+use outrigger_gotmpl::value::{Map as GoMap, Value as GoValue, free_cycles, memory};
 use serde_json::{Map, Value};
 
 use crate::action::Action;
@@ -23,6 +23,7 @@ use crate::options::CrdPolicy;
 
 use control::RenderControl;
 use host::ClusterHost;
+use slots::{Attempt, MemoryPermit, Running, Size};
 
 #[derive(Debug, Clone)]
 pub struct RenderOptions {
@@ -46,11 +47,11 @@ impl Default for RenderOptions {
     }
 }
 
-/// The maximum memory of the values of a render. Several charts are rendered at the same time.
-const MAX_MEMORY: usize = 256 << 20;
+/// The maximum memory of the values of a render, by its size.
+const MAX_MEMORY: [usize; 2] = [32 << 20, 256 << 20];
 
-/// The maximum size of all manifests. An object has at most 1.5 MiB.
-const MAX_OUTPUT: usize = 64 << 20;
+/// The maximum size of all manifests, by the size of the render. An object has at most 1.5 MiB.
+const MAX_OUTPUT: [usize; 2] = [16 << 20, 64 << 20];
 
 /// Renders a chart with user-supplied values. `.Release.Revision` is that of the interrupted or failed last revision if
 /// the result has the same contents, otherwise the next one.
@@ -135,8 +136,6 @@ fn engine_options(
     options.release.is_install = is_install;
     options.release.is_upgrade = !is_install;
     options.capabilities = capabilities;
-    options.limits.memory_bytes = MAX_MEMORY;
-    options.limits.output_bytes = MAX_OUTPUT;
     options
 }
 
@@ -167,10 +166,10 @@ impl RenderTask {
     /// Renders on a blocking thread, because `lookup` blocks. Dropping the future cancels the render.
     async fn run(self) -> Result<RenderOutput, Error> {
         let task = Arc::new(self);
-        slots::run(|| Self::start(&task)).await
+        slots::run(|size, permit| Self::start(&task, size, permit)).await
     }
 
-    fn start(task: &Arc<Self>) -> slots::Running<RenderOutput> {
+    fn start(task: &Arc<Self>, size: Size, permit: MemoryPermit) -> Running<RenderOutput> {
         let control = Arc::new(RenderControl::default());
         let host = ClusterHost {
             cluster: task.cluster.clone(),
@@ -180,23 +179,31 @@ impl RenderTask {
         };
         let task = Arc::clone(task);
         let handle = tokio::task::spawn_blocking(move || {
-            let output = task.render(&host);
+            memory::take_limit_reached();
+            let output = task.render(&host, size);
             free_cycles();
-            output
+            drop(permit);
+            Attempt {
+                output,
+                is_limit_reached: memory::take_limit_reached(),
+            }
         });
-        slots::Running::new(control, handle)
+        Running::new(control, handle)
     }
 
-    fn render(&self, host: &ClusterHost) -> Result<RenderOutput, Error> {
+    fn render(&self, host: &ClusterHost, size: Size) -> Result<RenderOutput, Error> {
+        let mut options = self.options.clone();
+        options.limits.memory_bytes = MAX_MEMORY[size as usize];
+        options.limits.output_bytes = MAX_OUTPUT[size as usize];
         let values = go_values(&self.values);
         let mut warnings = Vec::new();
         let rendered = self.cluster.with_parse_cache(|cache| {
             let warn = &mut |warning| warnings.push(warning);
-            render_cached(&self.chart, &values, &self.options, host, warn, cache)
+            render_cached(&self.chart, &values, &options, host, warn, cache)
         })?;
         Ok(RenderOutput {
             rendered,
-            processed: process_dependencies(&self.chart, &values, self.options.profile)?,
+            processed: process_dependencies(&self.chart, &values, options.profile)?,
             warnings,
         })
     }

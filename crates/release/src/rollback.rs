@@ -1,5 +1,6 @@
 //! Rollback: deploys the contents of an earlier revision as a new one.
 
+use crate::action::Action;
 use crate::action_error::ActionError;
 use crate::cluster::Cluster;
 use crate::desired::Desired;
@@ -24,6 +25,28 @@ pub async fn rollback(
 ) -> Result<Outcome, ActionError> {
     let plan = plan_rollback(cluster, id, revision, options).await?;
     execute(cluster, plan, options, progress).await
+}
+
+/// Corrects drift in the deployed revision, from its record. Makes no new revision. Returns `None` if it is not `revision`, or
+/// if a later one was attempted.
+pub async fn repair(
+    cluster: &Cluster,
+    id: &ReleaseId,
+    revision: i64,
+    options: &Options,
+    progress: Sink<'_>,
+) -> Result<Option<Outcome>, ActionError> {
+    let history = load_history(cluster, id).await?;
+    let settled = history.deployed().filter(|_| history.attempts().is_empty());
+    let record = settled.filter(|record| i64::from(record.revision) == revision);
+    let Some(record) = record.filter(|record| !record.is_truncated).cloned() else {
+        return Ok(None);
+    };
+    let mut desired = Desired::from_record(cluster, &history, record).await?;
+    desired.action = Action::Upgrade;
+    let observed = observe(cluster, history, &desired).await?;
+    let plan = plan(desired, observed, options)?;
+    Ok(Some(execute(cluster, plan, options, progress).await?))
 }
 
 /// Plans a rollback.

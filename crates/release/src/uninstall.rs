@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::execute::{Context, apply, hooks};
 use crate::history::{History, load_history};
 use crate::id::{ObjectId, ObjectKey, ReleaseId};
+use crate::leftovers::remaining;
 use crate::observe::objects_of;
 use crate::options::Options;
 use crate::ownership::{Removal, keep_by_policy, removal};
@@ -55,7 +56,9 @@ pub async fn uninstall(
         begin(&context, last).await?;
     }
     let targets = find_targets(cluster, &history, inventory).await?;
+    let kept = remaining(cluster, &history, &targets).await?;
     let mut outcome = delete_targets(&context, targets).await?;
+    outcome.kept = kept;
     outcome.existed = !history.revisions().is_empty();
     if let Some(mut last) = last {
         finish(&context, &history, &mut last).await?;
@@ -84,11 +87,20 @@ async fn begin(context: &Context<'_>, last: &mut Record) -> Result<(), ActionErr
 
 /// A live object of the release.
 #[derive(Debug)]
-struct Target {
-    id: ObjectId,
-    live: Value,
+pub(crate) struct Target {
+    pub(crate) id: ObjectId,
+    pub(crate) live: Value,
     /// Why it is kept, if it is.
-    kept: Option<String>,
+    pub(crate) kept: Option<String>,
+}
+
+impl Target {
+    pub(crate) fn kept_object(&self) -> Option<KeptObject> {
+        Some(KeptObject {
+            object: self.id.clone(),
+            reason: self.kept.clone()?,
+        })
+    }
 }
 
 /// An object that may exist.
@@ -125,11 +137,11 @@ impl Candidate {
 }
 
 /// The live objects among those in the records and in the inventory that the release owns.
-async fn find_targets(
+pub(crate) async fn find_targets(
     cluster: &Cluster,
     history: &History,
     inventory: &[ObjectId],
-) -> Result<Vec<Target>, ActionError> {
+) -> Result<Vec<Target>, Error> {
     let resources = cluster.api_resources().await?;
     let mut candidates: HashMap<ObjectKey, Candidate> = HashMap::new();
     for record in history.records() {
@@ -192,12 +204,6 @@ async fn delete_targets(
                 }
             }
             outcome.deleted.push(target.id.clone());
-        }
-    }
-    for target in targets {
-        if let Some(reason) = target.kept {
-            let object = target.id;
-            outcome.kept.push(KeptObject { object, reason });
         }
     }
     if !errors.is_empty() {

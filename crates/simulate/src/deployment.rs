@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::adoption;
+use super::behavior::SIMULATE;
 use super::cache::ObjectRef;
 use super::condition::Condition;
 use super::object::{
@@ -168,6 +169,8 @@ impl Sets<'_> {
             _ => Map::new(),
         };
         annotations.remove(LAST_APPLIED);
+        // Pods inherit it from the Deployment. A copy would outlive it.
+        annotations.remove(SIMULATE);
         let next = self
             .all()
             .map(revision)

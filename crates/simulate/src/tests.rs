@@ -327,14 +327,25 @@ fn pods_inherit_the_behavior_of_their_workload() {
         Value::Null
     );
     let id = ObjectRef::new("deployments", "n", "d");
-    let set = ObjectRef::new("replicasets", "n", &server.names("replicasets")[0]);
     let affected = server.change(
         &id,
         &json!({"metadata": {"annotations": {SIMULATE: "normal"}}}),
     );
     assert!(affected.iter().any(|id| id.plural == "pods"));
+    assert!(server.run(100));
+    assert_eq!(server.status("deployments", "d")["readyReplicas"], 1);
+}
+
+/// The replica set had a copy of the annotation.
+#[test]
+fn pods_become_ready_when_the_annotation_of_their_workload_is_removed() {
+    let mut server = FakeServer::new();
+    let mut object = deployment(1, &json!({}));
+    object["metadata"]["annotations"] = json!({SIMULATE: "never-ready"});
+    server.create("deployments", object);
+    assert!(server.run(100));
     server.change(
-        &set,
+        &ObjectRef::new("deployments", "n", "d"),
         &json!({"metadata": {"annotations": {SIMULATE: null}}}),
     );
     assert!(server.run(100));

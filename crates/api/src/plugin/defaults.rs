@@ -28,6 +28,11 @@ impl Plugin {
         non_empty(self.spec.install_namespace.as_deref()).unwrap_or_else(|| self.namespace())
     }
 
+    /// Whether the plugin is in the namespace of its release.
+    pub fn is_in_release_namespace(&self) -> bool {
+        self.spec.cluster.is_none() && self.release_namespace() == self.namespace()
+    }
+
     pub fn chart_name(&self) -> &str {
         non_empty(self.spec.chart.as_deref()).unwrap_or_else(|| self.name())
     }

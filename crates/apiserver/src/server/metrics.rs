@@ -1,6 +1,9 @@
 //! Prometheus metrics.
 
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::flow_control::LevelMetrics;
 
 /// Counters since the start.
 #[derive(Debug, Default)]
@@ -81,4 +84,45 @@ impl Metrics {
         }
         text
     }
+}
+
+/// The metrics of priority levels in the text exposition format.
+pub(crate) fn flow_control_text(levels: &[(String, LevelMetrics)]) -> String {
+    type Value = fn(&LevelMetrics) -> Option<u64>;
+    let metrics: [(&str, &str, &str, Value); 4] = [
+        (
+            "apiserver_flowcontrol_nominal_limit_seats",
+            "Seats of a priority level.",
+            "gauge",
+            |level| level.nominal_seats.map(|seats| seats as u64),
+        ),
+        (
+            "apiserver_flowcontrol_current_executing_requests",
+            "Requests in execution.",
+            "gauge",
+            |level| Some(level.executing as u64),
+        ),
+        (
+            "apiserver_flowcontrol_current_inqueue_requests",
+            "Requests that wait for a seat.",
+            "gauge",
+            |level| Some(level.queued as u64),
+        ),
+        (
+            "apiserver_flowcontrol_rejected_requests_total",
+            "Requests that got no seat.",
+            "counter",
+            |level| Some(level.rejected),
+        ),
+    ];
+    let mut text = String::new();
+    for (name, help, kind, value) in metrics {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (level, metrics) in levels {
+            if let Some(value) = value(metrics) {
+                let _ = writeln!(text, "{name}{{priority_level=\"{level}\"}} {value}");
+            }
+        }
+    }
+    text
 }

@@ -16,6 +16,7 @@ use outrigger_store::Scope;
 use outrigger_structural::schema::builtin;
 use serde::Serialize;
 
+use super::metrics::flow_control_text;
 use super::{State, health};
 use crate::discovery::{aggregated, legacy};
 use crate::negotiation::{Accept, ApiResponse, Content, failure, text};
@@ -360,8 +361,7 @@ fn go_architecture() -> &'static str {
 fn metrics(state: &State) -> ApiResponse {
     let snapshot = state.store.snapshot();
     let objects = snapshot.list(&Scope::everything()).count();
-    text(
-        StatusCode::OK,
-        state.metrics.text(snapshot.revision(), objects),
-    )
+    let mut metrics = state.metrics.text(snapshot.revision(), objects);
+    metrics.push_str(&flow_control_text(&state.flow_control.metrics()));
+    text(StatusCode::OK, metrics)
 }

@@ -14,14 +14,15 @@ use outrigger_builtin::kinds::Kinds;
 
 use super::expensive::Closed;
 use super::{Body, State, Thread, backup, non_resource, request_body};
-use crate::auth::{Attributes, Auth, Target, UserInfo};
+use crate::auth::{ANONYMOUS, Attributes, Auth, Target, UserInfo};
+use crate::flow_control::{Flow, Seat};
 use crate::negotiation::{Accept, NotAcceptable, failure, text};
 use crate::panics;
 use crate::request::{Endpoint, Query};
 use crate::transport::Connection;
 use crate::verbs::{self, RequestContext};
 
-/// The body of the response to a request above the limit of requests in flight.
+/// The body of the response to a request of a priority level that has too many.
 const TOO_MANY: &str = "Too many requests, please try again later.\n";
 
 /// The body of the response to a request that panicked.
@@ -33,6 +34,23 @@ pub struct Service {
     state: Arc<State>,
     /// The user of all requests; if none, each request is authenticated.
     user: Option<Arc<UserInfo>>,
+}
+
+/// The user that a request acts for, and the flow that it was assigned to.
+#[derive(Debug)]
+struct Caller {
+    user: Arc<UserInfo>,
+    flow: Option<Flow>,
+}
+
+impl Caller {
+    /// Waits for the seat of a request; none if its level has too many. Requests without a flow need no seat.
+    async fn begin(&self) -> Option<Option<Seat>> {
+        match &self.flow {
+            Some(flow) => flow.begin().await.map(Some),
+            None => Some(None),
+        }
+    }
 }
 
 impl Service {
@@ -88,25 +106,44 @@ impl Service {
         let form = accept
             .as_ref()
             .map_or_else(|_| Accept::any(), |accept| *accept);
-        let response = self.respond(parts, query, accept, body).await;
-        response.unwrap_or_else(|status| failure(&status).render(form, &[]))
+        let endpoint = Endpoint::parse(parts.uri.path());
+        let attributes = attributes(&endpoint, &parts.method, &query);
+        let caller = match self.authenticate(parts, &attributes) {
+            Ok(user) => self.classify(user, &attributes),
+            Err(status) => return failure(&status).render(form, &[]),
+        };
+        let is_anonymous = caller.user.name == ANONYMOUS;
+        let response = match self.state.auth.authorize(&caller.user, &attributes) {
+            Err(status) if !(is_anonymous && is_public(&attributes)) => Err(status),
+            _ => Box::pin(self.respond(parts, endpoint, query, accept, &caller, body)).await,
+        };
+        let mut response = response.unwrap_or_else(|status| failure(&status).render(form, &[]));
+        if let Some(flow) = caller.flow {
+            flow.add_headers(response.headers_mut());
+        }
+        response
     }
 
     async fn respond<B>(
         &self,
         parts: &Parts,
+        endpoint: Endpoint<'_>,
         query: Query<'_>,
         accept: Result<Accept, NotAcceptable>,
+        caller: &Caller,
         body: B,
     ) -> Result<Response<Body>, Status>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::fmt::Display,
     {
-        let endpoint = Endpoint::parse(parts.uri.path());
-        let user = self.authorize(&endpoint, parts, &query)?;
         let info = match endpoint {
-            Endpoint::NonResource(_) => return self.non_resource(parts, &query, accept).await,
+            Endpoint::NonResource(_) => {
+                let Some(_seat) = caller.begin().await else {
+                    return Ok(self.too_many_requests(Accept::any()));
+                };
+                return self.non_resource(parts, &query, accept).await;
+            }
             Endpoint::Resource(info) => info,
         };
         let kinds = self.state.registry.snapshot();
@@ -123,15 +160,17 @@ impl Service {
         }
         let memory = &self.state.body_memory;
         let body = request_body::read(memory, &parts.method, &parts.headers, body).await?;
-        let slot = self.state.in_flight.begin(route.verb);
-        if slot.is_none() && !self.is_exempt(&user, route.verb) {
-            self.state.metrics.request_terminated();
-            let response = text(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
-            let response = response.header(RETRY_AFTER, "1");
-            return Ok(response.render(accept, &[]));
-        }
+        // Watches are limited by their connections.
+        let seat = match route.verb {
+            "watch" => Some(None),
+            _ => caller.begin().await,
+        };
+        let Some(_seat) = seat else {
+            return Ok(self.too_many_requests(accept));
+        };
+        let user = &caller.user;
         let mut ctx =
-            RequestContext::new(&self.state, &user, kinds, route, info, query, parts, accept)?;
+            RequestContext::new(&self.state, user, kinds, route, info, query, parts, accept)?;
         ctx.body = body.bytes.clone();
         if !verbs::is_expensive(&ctx) {
             let response = run_verb(&mut ctx).await;
@@ -141,7 +180,7 @@ impl Service {
         }
         let kinds = Arc::clone(&ctx.kinds);
         drop(ctx);
-        self.run_expensive(parts, user, kinds, accept, body.bytes.clone())
+        self.run_expensive(parts, Arc::clone(user), kinds, accept, body.bytes.clone())
             .await
     }
 
@@ -217,36 +256,33 @@ impl Service {
         run.await?
     }
 
-    /// The limit of requests in flight is for clients, except for watches and administrators.
-    fn is_exempt(&self, user: &UserInfo, verb: &str) -> bool {
-        let is_admin = || user.groups.iter().any(|group| group == "system:masters");
-        self.user.is_some() || verb == "watch" || is_admin()
+    /// Assigns a request to its flow. Callers in the same process are not limited.
+    fn classify(&self, user: Arc<UserInfo>, attributes: &Attributes<'_>) -> Caller {
+        let flow_control = self.user.is_none().then_some(&self.state.flow_control);
+        let flow = flow_control.and_then(|control| control.classify(&user, attributes));
+        Caller { user, flow }
     }
 
-    /// Authenticates, impersonates and authorizes; returns the user that the request acts for.
-    fn authorize(
+    fn too_many_requests(&self, accept: Accept) -> Response<Body> {
+        self.state.metrics.request_terminated();
+        let response = text(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
+        response.header(RETRY_AFTER, "1").render(accept, &[])
+    }
+
+    /// Authenticates and impersonates; returns the user that the request acts for.
+    fn authenticate(
         &self,
-        endpoint: &Endpoint<'_>,
         parts: &Parts,
-        query: &Query<'_>,
+        attributes: &Attributes<'_>,
     ) -> Result<Arc<UserInfo>, Status> {
-        let attributes = match endpoint {
-            Endpoint::NonResource(path) => Attributes {
-                verb: non_resource_verb(&parts.method),
-                target: Target::Path(path),
-            },
-            Endpoint::Resource(info) => {
-                info.attributes(info.verb(&parts.method, query.flag("watch")))
-            }
-        };
         let auth = &self.state.auth;
         let user = match &self.user {
             Some(user) if Auth::has_impersonation(&parts.headers) => {
                 let user = UserInfo::clone(user);
-                Arc::new(auth.impersonate(user, &parts.headers, &attributes)?)
+                Arc::new(auth.impersonate(user, &parts.headers, attributes)?)
             }
             Some(user) => Arc::clone(user),
-            None if is_public(endpoint) && !parts.headers.contains_key(AUTHORIZATION) => {
+            None if is_public(attributes) && !parts.headers.contains_key(AUTHORIZATION) => {
                 return Ok(Arc::new(UserInfo::anonymous()));
             }
             None => {
@@ -254,10 +290,9 @@ impl Service {
                 if let Some(connection) = parts.extensions.get::<Arc<Connection>>() {
                     connection.set_authenticated();
                 }
-                Arc::new(auth.impersonate(user, &parts.headers, &attributes)?)
+                Arc::new(auth.impersonate(user, &parts.headers, attributes)?)
             }
         };
-        auth.authorize(&user, &attributes)?;
         Ok(user)
     }
 }
@@ -269,11 +304,26 @@ async fn run_verb(ctx: &mut RequestContext<'_>) -> Response<Body> {
     response.render(ctx.accept, &ctx.take_warnings())
 }
 
+/// The attributes of a request for authorization and flow control.
+fn attributes<'a>(
+    endpoint: &'a Endpoint<'_>,
+    method: &Method,
+    query: &Query<'_>,
+) -> Attributes<'a> {
+    match endpoint {
+        Endpoint::NonResource(path) => Attributes {
+            verb: non_resource_verb(method),
+            target: Target::Path(path),
+        },
+        Endpoint::Resource(info) => info.attributes(info.verb(method, query.flag("watch"))),
+    }
+}
+
 /// Health checks need no authentication.
-fn is_public(endpoint: &Endpoint<'_>) -> bool {
+fn is_public(attributes: &Attributes<'_>) -> bool {
     matches!(
-        endpoint,
-        Endpoint::NonResource("/healthz" | "/livez" | "/readyz")
+        attributes.target,
+        Target::Path("/healthz" | "/livez" | "/readyz")
     )
 }
 

@@ -10,7 +10,6 @@ use outrigger_store::Store;
 use tokio::sync::watch;
 
 use super::expensive::ExpensiveThreads;
-use super::in_flight::InFlight;
 use super::metrics::Metrics;
 use super::non_resource::Documents;
 use super::parsed_objects::ParsedObjects;
@@ -18,6 +17,7 @@ use super::policies::PolicyCache;
 use super::request_body::BodyMemory;
 use super::{Address, SchemaCache, Simulation};
 use crate::auth::{Auth, Credentials};
+use crate::flow_control::FlowControl;
 use crate::transport::ServerCredentials;
 
 /// The real server's defaults for `--service-cluster-ip-range` and `--service-node-port-range`.
@@ -34,7 +34,7 @@ pub(crate) struct State {
     pub(crate) documents: Documents,
     pub(crate) metrics: Metrics,
     pub(crate) body_memory: BodyMemory,
-    pub(crate) in_flight: InFlight,
+    pub(crate) flow_control: FlowControl,
     pub(super) expensive: ExpensiveThreads,
     /// Held while a backup is written.
     pub(crate) backups: tokio::sync::Mutex<()>,
@@ -69,7 +69,7 @@ impl State {
             documents: Documents::default(),
             metrics: Metrics::default(),
             body_memory: BodyMemory::default(),
-            in_flight: InFlight::default(),
+            flow_control: FlowControl::default(),
             expensive: ExpensiveThreads::default(),
             backups: tokio::sync::Mutex::new(()),
             definitions: tokio::sync::Mutex::new(()),

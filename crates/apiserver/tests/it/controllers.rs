@@ -262,3 +262,52 @@ async fn default_objects_of_a_namespace_are_restored() {
     }
     server.close().await;
 }
+
+fn flow_control(plural: &str, name: &str) -> ResourcePath {
+    ResourcePath::all("flowcontrol.apiserver.k8s.io/v1", plural).named(name)
+}
+
+#[tokio::test]
+async fn a_flow_schema_without_its_priority_level_is_reported() {
+    let (server, client) = server().await;
+    let schema = json!({
+        "metadata": {"name": "s"}, "spec": {"priorityLevelConfiguration": {"name": "later"}},
+    });
+    let path = flow_control("flowschemas", "s");
+    client
+        .create(&flow_control("flowschemas", ""), &schema)
+        .await
+        .unwrap();
+    let is_dangling = |status: &'static str| {
+        move |schema: Option<&Value>| {
+            schema.is_some_and(|schema| {
+                let condition = &schema["status"]["conditions"][0];
+                condition["type"] == "Dangling" && condition["status"] == status
+            })
+        }
+    };
+    until(&client, &path, is_dangling("True")).await;
+    let level = json!({
+        "metadata": {"name": "later"},
+        "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}},
+    });
+    let levels = flow_control("prioritylevelconfigurations", "");
+    client.create(&levels, &level).await.unwrap();
+    until(&client, &path, is_dangling("False")).await;
+    server.close().await;
+}
+
+#[tokio::test]
+async fn mandatory_flow_schemas_and_priority_levels_are_restored() {
+    let (server, client) = server().await;
+    for plural in ["flowschemas", "prioritylevelconfigurations"] {
+        let path = flow_control(plural, "catch-all");
+        let old = client.get(&path).await.unwrap();
+        client.delete(&path, &Value::Null).await.unwrap();
+        until(&client, &path, |object| {
+            object.is_some_and(|object| object["metadata"]["uid"] != old["metadata"]["uid"])
+        })
+        .await;
+    }
+    server.close().await;
+}

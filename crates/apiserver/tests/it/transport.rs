@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use outrigger_apiserver::auth::UserInfo;
+use outrigger_apiserver::loopback::{Client, ResourcePath};
 use outrigger_apiserver::server::{Options, Server, backup};
 use outrigger_apiserver::transport::{ListenError, Listener, write_kubeconfig};
 use outrigger_store::Scope;
@@ -196,5 +197,50 @@ async fn only_administrators_get_a_backup() {
         service.handle(request).await.status(),
         StatusCode::FORBIDDEN
     );
+    server.close().await;
+}
+
+/// The value of a header in a raw response.
+fn header<'r>(response: &'r str, name: &str) -> Option<&'r str> {
+    let head = response.split("\r\n\r\n").next().unwrap_or_default();
+    let mut headers = head.lines().filter_map(|line| line.split_once(": "));
+    headers
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value)
+}
+
+#[tokio::test]
+async fn responses_name_the_flow_schema_and_the_priority_level_of_the_request() {
+    let server = Server::open(Options::in_memory()).await.unwrap();
+    let listener = Listener::bind(loopback(), false).await.unwrap();
+    let address = listener.address();
+    server.serve(listener).unwrap();
+    let client = Client::new(server.service(), "test");
+    let uid = async |plural: &str, name: &str| {
+        let path = ResourcePath::all("flowcontrol.apiserver.k8s.io/v1", plural).named(name);
+        let object = client.get(&path).await.unwrap();
+        object["metadata"]["uid"].as_str().unwrap().to_owned()
+    };
+    let token = server.credentials().admin_token().expose();
+    let admin = format!("authorization: Bearer {token}\r\n");
+    let person =
+        format!("{admin}impersonate-user: jane\r\nimpersonate-group: system:authenticated\r\n");
+    for (headers, name) in [(admin, "exempt"), (person, "global-default")] {
+        let response = get(&server, address, &headers).await;
+        for (header_name, plural) in [
+            ("x-kubernetes-pf-flowschema-uid", "flowschemas"),
+            (
+                "x-kubernetes-pf-prioritylevel-uid",
+                "prioritylevelconfigurations",
+            ),
+        ] {
+            let expected = uid(plural, name).await;
+            assert_eq!(
+                header(&response, header_name),
+                Some(&*expected),
+                "{response}"
+            );
+        }
+    }
     server.close().await;
 }

@@ -91,10 +91,7 @@ impl Named for Attack {
     }
 
     fn is_short(&self) -> bool {
-        // Known weakness: the controller exceeds its memory limit in this attack, because a render that is canceled keeps
-        // its memory until its current function returns. The long form reports it.
-        let is_known_to_fail = matches!(self, Self::LoopingCharts);
-        !(is_known_to_fail || matches!(self, Self::Edits | Self::Rounds | Self::Fault(_)))
+        !matches!(self, Self::Edits | Self::Rounds | Self::Fault(_))
     }
 }
 

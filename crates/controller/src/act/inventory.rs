@@ -38,10 +38,10 @@ pub(super) fn applied(outcome: &Outcome) -> (Vec<InventoryEntry>, HashMap<Invent
     (entries.collect(), resource_versions)
 }
 
-/// Adds the planned objects that the inventory does not list.
-pub(crate) fn merge(inventory: &mut Vec<InventoryEntry>, planned: Vec<InventoryEntry>) {
+/// Adds the applied objects that the inventory does not list.
+pub(crate) fn merge(inventory: &mut Vec<InventoryEntry>, applied: Vec<InventoryEntry>) {
     let listed: HashSet<ObjectId> = inventory.iter().map(object_id).collect();
-    let new = planned
+    let new = applied
         .into_iter()
         .filter(|entry| !listed.contains(&object_id(entry)));
     inventory.extend(new);

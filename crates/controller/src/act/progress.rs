@@ -1,10 +1,13 @@
 //! The progress of a running action.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outrigger_api::plugin::InventoryEntry;
+use outrigger_release::{ActionError, ObjectId};
 use tokio::sync::mpsc::Sender;
 
+use super::inventory::object_id;
 use crate::key::Key;
 use crate::watch_event::WatchEvent;
 
@@ -20,6 +23,17 @@ pub(crate) struct Progress {
 struct State {
     message: Option<String>,
     planned: Option<Vec<InventoryEntry>>,
+    applied: HashSet<ObjectId>,
+    rolled_back: Option<RolledBack>,
+}
+
+/// How a failed action was undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RolledBack {
+    /// The deployed revision was deployed again, as this one.
+    To(u32),
+    /// A failed installation was uninstalled.
+    Uninstalled,
 }
 
 impl Progress {
@@ -41,9 +55,25 @@ impl Progress {
         self.lock().planned.as_ref().map(Vec::len)
     }
 
-    /// The objects that the action may have applied.
-    pub(crate) fn take_planned(&self) -> Vec<InventoryEntry> {
-        self.lock().planned.take().unwrap_or_default()
+    /// The planned objects that were applied.
+    pub(crate) fn take_applied(&self) -> Vec<InventoryEntry> {
+        let mut state = self.lock();
+        let mut planned = state.planned.take().unwrap_or_default();
+        planned.retain(|entry| state.applied.contains(&object_id(entry)));
+        planned
+    }
+
+    /// How the action was undone, if it failed and was rolled back.
+    pub(crate) fn rolled_back(&self) -> Option<RolledBack> {
+        self.lock().rolled_back
+    }
+
+    pub(super) fn set_rolled_back(&self, error: &ActionError) {
+        self.lock().rolled_back = match error {
+            ActionError::RolledBack { revision, .. } => Some(RolledBack::To(*revision)),
+            ActionError::Uninstalled { .. } => Some(RolledBack::Uninstalled),
+            _ => None,
+        };
     }
 
     pub(super) fn set_planned(&self, planned: Vec<InventoryEntry>) {
@@ -61,7 +91,14 @@ impl Progress {
                 self.free_slot();
                 format!("{event} hook {object} is running")
             }
-            Event::Applied { done, total, .. } => format!("{done} of {total} objects applied"),
+            Event::Applied {
+                object,
+                done,
+                total,
+            } => {
+                self.lock().applied.insert(object);
+                format!("{done} of {total} objects applied")
+            }
             Event::RollingBack { .. } => "rolling back to the previous revision".to_owned(),
             _ => return,
         };

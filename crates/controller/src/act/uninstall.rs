@@ -9,7 +9,7 @@ use outrigger_api::plugin::{Plugin, PluginStatus};
 use outrigger_release::{ActionError, KeptObject, ObjectId, ReleaseId};
 use serde_json::json;
 
-use super::{Progress, inventory, release_id, release_options};
+use super::{Progress, inventory, options_without_rules, release_id};
 use crate::conditions::{Cause, READY};
 use crate::context::Context;
 use crate::error::{self, ReconcileError};
@@ -28,10 +28,7 @@ pub(crate) async fn uninstall(
     progress: &Progress,
 ) -> Result<Vec<KeptObject>, ReconcileError> {
     let target = ctx.targets.resolve(plugin).await?;
-    // Health rules do not matter any more, and invalid ones must not block the removal.
-    let mut without_rules = plugin.clone();
-    without_rules.spec.health.clear();
-    let mut options = release_options(&ctx.options, &without_rules)?;
+    let mut options = options_without_rules(&ctx.options, plugin)?;
     options.wait = true;
     let inventory: Vec<ObjectId> = status.inventory.iter().map(inventory::object_id).collect();
     let id = installed_release(plugin, status);
@@ -48,7 +45,7 @@ pub(crate) async fn uninstall(
 }
 
 /// The installed release, which the spec may no longer name.
-fn installed_release(plugin: &Plugin, status: &PluginStatus) -> ReleaseId {
+pub(super) fn installed_release(plugin: &Plugin, status: &PluginStatus) -> ReleaseId {
     match (&status.namespace, &status.release_name) {
         (Some(namespace), Some(name)) => ReleaseId::new(namespace.clone(), name.clone()),
         _ => release_id(plugin),

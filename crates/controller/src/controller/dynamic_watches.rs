@@ -13,33 +13,13 @@ use crate::watches;
 impl Controller {
     /// Watches the kinds of the objects of a plugin.
     pub(super) fn watch_objects_of(&mut self, key: &Key) {
-        let kinds = self.kinds_of(key);
+        let kinds = self.index.kinds_of(key);
         self.start_object_watches(kinds);
     }
 
     pub(super) fn watch_all_objects(&mut self) {
-        let kinds = self.used_kinds();
+        let kinds = self.index.used_kinds();
         self.start_object_watches(kinds);
-    }
-
-    fn kinds_of(&self, key: &Key) -> BTreeSet<(ClusterRef, Kind)> {
-        let Some((cluster, inventory)) = self.index.inventory(key) else {
-            return BTreeSet::new();
-        };
-        inventory
-            .iter()
-            .map(|entry| (cluster.clone(), Kind::of(entry)))
-            .collect()
-    }
-
-    fn used_kinds(&self) -> BTreeSet<(ClusterRef, Kind)> {
-        let inventories = self.index.inventories();
-        inventories
-            .flat_map(|(cluster, inventory)| {
-                let kinds: BTreeSet<Kind> = inventory.iter().map(Kind::of).collect();
-                kinds.into_iter().map(move |kind| (cluster.clone(), kind))
-            })
-            .collect()
     }
 
     /// Starts the watches that do not run yet.
@@ -75,7 +55,7 @@ impl Controller {
     }
 
     pub(super) fn drop_unused_watches(&mut self) {
-        let used = self.used_kinds();
+        let used = self.index.used_kinds();
         let objects = &mut self.index.objects;
         self.object_watches.retain(|watched, _| {
             let is_used = used.contains(watched);

@@ -7,7 +7,7 @@ use outrigger_api::plugin::Phase;
 use super::Reconcile;
 use crate::conditions::Cause;
 use crate::decide;
-use crate::error::ReconcileError;
+use crate::error::{ROLLED_BACK, ReconcileError};
 use crate::events::PluginEvent;
 use crate::metrics::ReconcileResult;
 
@@ -107,17 +107,21 @@ impl Reconcile {
 
     fn record_failure(&mut self, condition: &'static str, cause: &Cause) {
         let inputs = self.attempted_inputs.clone();
+        self.pending.status.failed_digest.clone_from(&inputs);
         let inputs = inputs.unwrap_or_else(|| decide::unresolved_inputs(&self.observed));
         if !decide::has_failed_with(&self.observed, &inputs) {
             self.pending.status.attempts = 0;
         }
         self.retry.failed_inputs = Some(inputs);
         let attempts = self.pending.status.attempts + 1;
-        let is_last = decide::are_retries_exhausted(&self.observed.plugin, attempts);
+        let is_rolled_back = cause.reason == ROLLED_BACK;
+        let plugin = &self.observed.plugin;
+        let is_last = decide::are_retries_exhausted(plugin, attempts, is_rolled_back);
         if !self.is_reported(cause.reason) || is_last {
             self.emit(PluginEvent::warning("Failed", cause.message.clone()));
         }
-        self.pending.mark_failed(condition, cause, is_last);
+        self.pending
+            .mark_failed(condition, cause, is_last, &self.observed.key);
         let retry_at = Instant::now() + self.ctx.options.backoff.delay(attempts);
         self.retry.retry_at = Some(retry_at);
         self.requeue_at = (!is_last).then_some(retry_at);

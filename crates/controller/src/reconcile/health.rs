@@ -9,7 +9,7 @@ use super::Reconcile;
 use crate::conditions::{self, APPLIED, ConditionUpdate};
 use crate::decide::{self, ProgressTime};
 use crate::events::PluginEvent;
-use crate::observed::WATCH_LAG;
+use crate::observed::{WATCH_LAG, modified_text};
 use crate::status;
 
 /// How long a plugin may take to become healthy if its spec sets no timeout.
@@ -92,7 +92,10 @@ impl Reconcile {
             return;
         }
         let was_drifted = is_drifted(&self.pending.status);
-        let drifted = &self.observed.objects.drifted;
+        let mut drifted = self.observed.objects.drifted.clone();
+        // Those are left as they are, whatever the policy.
+        let is_kept = policy == Drift::Warn || drifted.is_empty();
+        drifted.extend(self.modified_children());
         if drifted.is_empty() {
             if was_drifted {
                 let revision = self.pending.status.revision.unwrap_or_default();
@@ -103,11 +106,29 @@ impl Reconcile {
             return;
         }
         let message = drifted.join("; ");
-        if policy == Drift::Warn && !was_drifted {
+        if is_kept && !was_drifted {
             self.emit(PluginEvent::warning("Drifted", message.clone()));
         }
         self.pending
             .set_condition(ConditionUpdate::mark_true(APPLIED, "Drifted", message));
+    }
+}
+
+impl Reconcile {
+    /// Describes the plugins of the release that were modified, and the way out.
+    fn modified_children(&self) -> Option<String> {
+        let children = &self.observed.objects.modified_children;
+        if children.is_empty() {
+            return None;
+        }
+        let children: Vec<String> = children.iter().map(modified_text).collect();
+        let plugin = &self.observed.plugin;
+        Some(format!(
+            "{}, and is left as it is; `outrigger plugin set {} -n {} --conflicts take` restores it",
+            children.join("; "),
+            plugin.name(),
+            plugin.namespace()
+        ))
     }
 }
 

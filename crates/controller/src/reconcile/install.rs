@@ -6,9 +6,11 @@ use std::time::Instant;
 use outrigger_api::plugin::InventoryEntry;
 
 use super::Reconcile;
-use crate::act::{self, Mode, Progress};
+use crate::act::{self, Mode, Progress, RolledBack};
+use crate::decide::{self, Action};
 use crate::error::ReconcileError;
 use crate::events::PluginEvent;
+use crate::objects::release_record;
 use crate::observe::ResolvedInputs;
 use crate::observed::AppliedObjects;
 use crate::release_ref::ClusterRef;
@@ -26,21 +28,29 @@ impl Reconcile {
         self.invalidate_digest().await?;
         let progress = self.progress();
         let result = self.apply(inputs, Mode::Deploy, &progress).await;
-        if result.is_err() {
-            // Some of the planned objects may have been applied.
-            let mut planned = progress.take_planned();
-            self.hide_secret_names(&mut planned);
-            act::merge_inventory(&mut self.pending.status.inventory, planned);
+        match progress.rolled_back() {
+            None if result.is_err() => {
+                // The record lists all objects. The inventory lists those that exist.
+                let mut applied = progress.take_applied();
+                self.hide_secret_names(&mut applied);
+                act::merge_inventory(&mut self.pending.status.inventory, applied);
+            }
+            None => {}
+            Some(RolledBack::To(revision)) => {
+                self.pending.status.revision = Some(i64::from(revision));
+            }
+            Some(RolledBack::Uninstalled) => self.pending.status.inventory.clear(),
         }
         let outcome = result?;
         let revision = outcome.revision;
         let deferred = act::deferred_cause(&outcome.deferred);
-        self.record_outcome(inputs, outcome);
+        self.record_outcome(inputs, Mode::Deploy, outcome);
         self.retry.failed_inputs = None;
         self.retry.retry_at = None;
         self.retry.transient_failures = 0;
         self.retry.drift_corrections = 0;
         self.pending.status.attempts = 0;
+        self.pending.status.failed_digest = None;
         self.pending.mark_applied(revision);
         if let Some(cause) = deferred {
             // The rest is applied once the kinds are defined.
@@ -62,7 +72,7 @@ impl Reconcile {
         let outcome = self.apply(inputs, Mode::CorrectDrift, &progress).await?;
         let has_changed = outcome.changed > 0;
         let corrected = outcome.corrected.join("; ");
-        self.record_outcome(inputs, outcome);
+        self.record_outcome(inputs, Mode::CorrectDrift, outcome);
         if has_changed {
             let note = match (corrected.as_str(), drifted.as_str()) {
                 ("", "") => "an object was modified right after it was applied",
@@ -73,6 +83,44 @@ impl Reconcile {
             self.emit(PluginEvent::normal("DriftCorrected", note));
         }
         Ok(())
+    }
+
+    /// Corrects drift of the deployed revision while the spec cannot be deployed: it waits, failed, or is rejected. The
+    /// phase does not change.
+    pub(super) async fn protect_deployed_revision(&mut self) {
+        let backoff = self.ctx.options.backoff;
+        let (plugin, status) = (&self.observed.plugin, &self.observed.status);
+        let is_elsewhere = plugin.spec.cluster != status.cluster;
+        let is_foreign = decide::foreign_owner(&self.observed).is_some();
+        if status.revision.is_none() || is_elsewhere || is_foreign {
+            return;
+        }
+        match decide::drift_action(&self.observed, &backoff) {
+            Action::CorrectDrift if !self.observed.objects.drifted.is_empty() => {}
+            Action::BackOff { until: Some(until) } => return self.requeue_by(until),
+            _ => return,
+        }
+        self.retry.drift_corrections += 1;
+        self.retry.drift_corrected_at = Some(Instant::now());
+        let (ctx, plugin) = (Arc::clone(&self.ctx), Arc::clone(&self.observed.plugin));
+        let (status, progress) = (self.observed.status.clone(), self.progress());
+        let restored = act::restore(&ctx, &plugin, &status, &progress).await;
+        match restored {
+            Ok(Some(outcome)) => {
+                if outcome.changed > 0 {
+                    let note = self.observed.objects.drifted.join("; ");
+                    self.emit(PluginEvent::normal("DriftCorrected", note));
+                }
+                self.record_applied(&outcome);
+                self.pending.status.inventory = outcome.inventory;
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::info!(plugin = %self.observed.key, %error, "failed to correct drift");
+                let retry_at = self.next_transient_retry();
+                self.requeue_by(retry_at);
+            }
+        }
     }
 
     async fn apply(
@@ -139,7 +187,7 @@ impl Reconcile {
         all - inventory.len()
     }
 
-    fn record_outcome(&mut self, inputs: &ResolvedInputs, mut outcome: act::Outcome) {
+    fn record_outcome(&mut self, inputs: &ResolvedInputs, mode: Mode, mut outcome: act::Outcome) {
         let hidden = self.hide_secret_names(&mut outcome.inventory);
         if hidden > 0 {
             let (objects, names) = match hidden {
@@ -154,13 +202,16 @@ impl Reconcile {
             let warnings = self.redactor.text(&outcome.warnings.join("; "));
             self.emit(PluginEvent::warning("InstallWarnings", warnings));
         }
+        self.record_applied(&outcome);
+        for child in &self.observed.objects.modified_children {
+            // What a user changed was left alone, and is still reported.
+            let mut inventory = outcome.inventory.iter_mut();
+            let entry = inventory.find(|entry| is_same_object(entry, child));
+            if let Some(entry) = entry.filter(|_| mode == Mode::CorrectDrift) {
+                entry.fields.clone_from(&child.fields);
+            }
+        }
         let plugin = &self.observed.plugin;
-        let applied = AppliedObjects {
-            at: Instant::now(),
-            resource_versions: outcome.resource_versions,
-        };
-        self.retry.just_applied = Some(Arc::new(applied.clone()));
-        self.retry.applied = Some(applied);
         self.pending.mark_rendered(outcome.inventory.len());
         let status = &mut self.pending.status;
         status.input_digest = Some(inputs.digest.clone());
@@ -179,4 +230,24 @@ impl Reconcile {
         // The health of the applied objects is assessed once the watches have reported them.
         self.requeue_at = Some(Instant::now());
     }
+
+    /// Remembers what was applied until the watches have reported it.
+    fn record_applied(&mut self, outcome: &act::Outcome) {
+        let plugin = &self.observed.plugin;
+        let (namespace, release) = (plugin.release_namespace(), plugin.release_name());
+        let record = release_record(namespace, release, outcome.revision);
+        let mut resource_versions = outcome.resource_versions.clone();
+        resource_versions.insert(record, 0);
+        let applied = AppliedObjects {
+            at: Instant::now(),
+            resource_versions,
+        };
+        self.retry.just_applied = Some(Arc::new(applied.clone()));
+        self.retry.applied = Some(applied);
+    }
+}
+
+fn is_same_object(a: &InventoryEntry, b: &InventoryEntry) -> bool {
+    (&a.api_version, &a.kind, &a.namespace, &a.name)
+        == (&b.api_version, &b.kind, &b.namespace, &b.name)
 }

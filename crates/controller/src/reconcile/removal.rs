@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use outrigger_api::annotation::FORCE;
+use outrigger_api::plugin::Plugin;
 use outrigger_release::{KeptObject, ObjectId};
 
 use super::Reconcile;
@@ -31,7 +32,9 @@ impl Reconcile {
         }
         let objects = act::inventory_summary(&self.observed.status.inventory);
         let event = match self.uninstall(force).await {
-            Ok(kept) => PluginEvent::normal("Removed", removed_message(&kept)),
+            Ok(kept) => {
+                PluginEvent::normal("Removed", removed_message(&self.observed.plugin, &kept))
+            }
             Err(ReconcileError::Superseded) => {
                 self.record_error(ReconcileError::Superseded);
                 return false;
@@ -126,14 +129,16 @@ fn id_text(id: &ObjectId) -> String {
 }
 
 /// Says what was removed and names what was not.
-fn removed_message(kept: &[KeptObject]) -> String {
+fn removed_message(plugin: &Plugin, kept: &[KeptObject]) -> String {
     let message = "the release was uninstalled";
+    let kept = kept
+        .iter()
+        // Its namespace stays in any case: the plugin is in it.
+        .filter(|kept| kept.object.kind != "Namespace" || !plugin.is_in_release_namespace())
+        .map(|kept| format!("{} ({})", id_text(&kept.object), kept.reason));
+    let kept: Vec<String> = kept.collect();
     if kept.is_empty() {
         return message.to_owned();
     }
-    let kept = kept
-        .iter()
-        .map(|kept| format!("{} ({})", id_text(&kept.object), kept.reason));
-    let kept: Vec<String> = kept.collect();
     format!("{message}; kept: {}", kept.join(", "))
 }

@@ -208,7 +208,7 @@ async fn a_failed_upgrade_is_rolled_back_if_enabled() {
 #[tokio::test]
 async fn a_further_attempt_after_a_rollback_still_says_what_failed() {
     let harness = Harness::with(|options| options.status_delay = Duration::ZERO).await;
-    let spec = json!({"rollback": true, "timeout": "5s"});
+    let spec = json!({"rollback": true, "timeout": "5s", "retries": 5});
     harness.create("web", "web", spec).await;
     harness.until_ready("web").await;
     let values = json!({"spec": {"values": {"simulate": "never-ready"}}});

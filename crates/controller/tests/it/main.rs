@@ -12,6 +12,7 @@ mod clusters;
 mod conflicts;
 mod crash_recovery;
 mod dependencies;
+mod deployed_revision;
 mod drift;
 mod error_reporting;
 mod failures;

@@ -77,7 +77,7 @@ impl<'e> State<'e> {
         };
         let slots = self.slots.len();
         let slot_bytes = (slots + template.slots as usize) * size_of::<ReflectValue>();
-        if memory::live().saturating_add(slot_bytes) > self.limits().memory_bytes {
+        if !memory::fits(slot_bytes, self.limits().memory_bytes) {
             return Err(ExecError::plain(out_of_memory(self.limits().memory_bytes)));
         }
         self.slots.push(data.clone());
@@ -171,7 +171,7 @@ impl<'e> State<'e> {
             return Ok(());
         }
         let parse_bytes = text.len().saturating_mul(MAX_PARSE_RATIO);
-        if memory::live().saturating_add(parse_bytes) > self.limits().memory_bytes {
+        if !memory::fits(parse_bytes, self.limits().memory_bytes) {
             return Err(ExecError::plain(out_of_memory(self.limits().memory_bytes)));
         }
         let file = self.engine.tpl_file(text).map_err(|error| {

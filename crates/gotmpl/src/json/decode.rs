@@ -163,7 +163,7 @@ impl Decoder<'_> {
     /// Fails if all values, and the members of an open collection, need too much memory.
     fn check_memory<T>(&self, members: &[T]) -> Result<(), DecodeError> {
         // Growing doubles the capacity.
-        if memory::live().saturating_add(2 * size_of_val(members)) > self.memory_bytes {
+        if !memory::fits(2 * size_of_val(members), self.memory_bytes) {
             return Err(DecodeError::TooLarge);
         }
         Ok(())

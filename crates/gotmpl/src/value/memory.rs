@@ -10,12 +10,35 @@ pub(super) const OVERHEAD: usize = 64;
 
 thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
+    static LIMIT_REACHED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The size of all values of this thread.
 #[inline]
 pub fn live() -> usize {
     LIVE.get()
+}
+
+/// Whether all values of this thread and `more` bytes fit into a limit. If not, [`take_limit_reached`] tells.
+#[inline]
+pub fn fits(more: usize, limit: usize) -> bool {
+    let fits = live().saturating_add(more) <= limit;
+    if !fits {
+        set_limit_reached();
+    }
+    fits
+}
+
+/// Records that values, output or parse trees exceeded a limit on memory.
+#[cold]
+pub fn set_limit_reached() {
+    LIMIT_REACHED.set(true);
+}
+
+/// Whether a limit on memory was reached on this thread since the last call. Some functions return that as a value, so an
+/// execution that reached a limit may succeed.
+pub fn take_limit_reached() -> bool {
+    LIMIT_REACHED.take()
 }
 
 #[inline]
@@ -77,5 +100,14 @@ mod tests {
         let copy = Value::Map(other.clone()).deep_copy();
         drop((text, map, other, copy));
         assert_eq!(live(), before);
+    }
+
+    #[test]
+    fn a_limit_that_was_reached_is_reported_once() {
+        take_limit_reached();
+        assert!(fits(0, usize::MAX) && !take_limit_reached());
+        assert!(!fits(1, live()));
+        assert!(take_limit_reached());
+        assert!(!take_limit_reached());
     }
 }

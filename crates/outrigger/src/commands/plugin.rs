@@ -22,7 +22,7 @@ mod history;
 mod install;
 mod list;
 mod origin;
-mod progress;
+pub(crate) mod progress;
 mod read_args;
 mod reconcile;
 mod release;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use outrigger_api::repository::{Repository, RepositorySpec, SecretReference};
 use serde::Serialize;
@@ -15,6 +15,7 @@ use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
 
 mod search;
+mod update;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +37,7 @@ pub(crate) enum Verb {
     /// Search the charts of repositories
     Search(search::Args),
     /// Read the index of repositories again
-    Update(NamesArgs),
+    Update(update::Args),
     /// Remove repositories
     #[command(visible_alias = "rm")]
     Remove(NamesArgs),
@@ -105,7 +106,7 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
             Verb::Add(args) => add(args, printer).await,
             Verb::List(args) => list(args, printer).await,
             Verb::Search(args) => search::run(args, printer).await,
-            Verb::Update(args) => update(args, printer).await,
+            Verb::Update(args) => update::run(args, printer).await,
             Verb::Remove(args) => remove(args, printer).await,
         }
     })
@@ -181,21 +182,6 @@ fn row(repository: &Repository) -> Listed {
         system: repository.spec.system,
         ready: ready.next_back().unwrap_or_else(|| "Unknown".to_owned()),
     }
-}
-
-/// The controller reads the index again when an annotation changes.
-async fn update(args: &NamesArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let api = api(&args.cluster).await?;
-    for name in &args.names {
-        let now = jiff::Timestamp::now().to_string();
-        let patch =
-            serde_json::json!({"metadata": {"annotations": {"outrigger.dev/refresh": now}}});
-        api.patch(name, &PatchParams::default(), &Patch::Merge(&patch))
-            .await
-            .map_err(|error| explain(&error, name))?;
-        printer.line(&format!("repository {name} updated"))?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 async fn remove(args: &NamesArgs, printer: &Printer) -> anyhow::Result<ExitCode> {

@@ -36,6 +36,26 @@ spec:
     spec: {containers: [{name: web, image: example.com/web:1}]}
 ";
 
+/// A chart that leaves its volume and a ConfigMap behind.
+const DATABASE: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: {{ .Release.Name }}, annotations: {helm.sh/resource-policy: keep}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: {{ .Release.Name }}}
+spec:
+  serviceName: {{ .Release.Name }}
+  selector: {matchLabels: {app: {{ .Release.Name }}}}
+  template:
+    metadata: {labels: {app: {{ .Release.Name }}}}
+    spec: {containers: [{name: db, image: example.com/db:1}]}
+  volumeClaimTemplates:
+    - metadata: {name: data}
+      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+";
+
 /// Two plugins that need each other, and one that names the release of another.
 const REJECTED: &str = "\
 apiVersion: outrigger.dev/v1beta1
@@ -92,6 +112,11 @@ impl Recorder {
             write("values.schema.json", SCHEMA);
             write("templates/web.yaml", TEMPLATE);
         }
+        let chart = CHART.replace("VERSION", "1.0.0").replace("web", "db");
+        let context = &cluster.context;
+        context.write("charts/db/Chart.yaml", chart).unwrap();
+        let template = "charts/db/templates/db.yaml";
+        context.write(template, DATABASE).unwrap();
         cluster.context.write("rejected.yaml", REJECTED).unwrap();
         cluster.context.write("typo.yaml", TYPO).unwrap();
         Self {
@@ -212,10 +237,30 @@ fn health(recorder: &mut Recorder) {
     recorder.run("plugin uninstall crash --wait");
 }
 
+fn repositories(recorder: &mut Recorder) {
+    recorder.section(
+        "Repositories",
+        "A repository is an object of the cluster. `update` reports what the controller read.",
+    );
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    recorder.run(&format!("repository add stable http://{address}/charts"));
+    recorder.run("repository update stable");
+    recorder.run("repository list");
+    recorder.run("repository remove stable");
+    recorder.run("repository update stable");
+}
+
 fn removal(recorder: &mut Recorder) {
-    recorder.section("Remove", "Dependents come first.");
+    recorder.section(
+        "Remove",
+        "Dependents come first. What stays is named: volumes, definitions, and objects that the chart keeps.",
+    );
     recorder.run("plugin uninstall web");
     recorder.run("plugin uninstall web --cascade --wait");
+    recorder.run("plugin install db ./charts/db --wait");
+    recorder.run("plugin uninstall db --wait");
     recorder.run("plugin list");
 }
 
@@ -226,6 +271,7 @@ fn all_output_is_documented() {
     failures(&mut recorder);
     rejections(&mut recorder);
     health(&mut recorder);
+    repositories(&mut recorder);
     removal(&mut recorder);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/output.md");
     if std::env::var_os("UPDATE").is_some() {

@@ -88,7 +88,7 @@ async fn apply_object(
     } else if let Some(live) = live.filter(|live| managed_fields::needs_upgrade(live)) {
         upgrade_managed_fields(context, id, live.clone()).await?;
     }
-    let conflicts = context.options.conflicts;
+    let conflicts = context.options.conflicts_of(id);
     let options = ApplyOptions {
         force_conflicts: conflicts == Conflicts::Take || change == Change::Adopt,
         create_only: change == Change::Create,

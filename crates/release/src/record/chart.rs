@@ -1,6 +1,6 @@
 //! The chart in a release record: Helm's JSON, compressed once for all records of the chart.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -91,6 +91,25 @@ impl StoredChart {
 
     pub fn json(&self) -> &str {
         &self.inner.json
+    }
+
+    /// The templates by name, in Base64. Empty for large charts, of which records have no templates.
+    pub(crate) fn templates(&self) -> BTreeMap<String, String> {
+        #[derive(Default, Deserialize)]
+        struct Templates {
+            #[serde(default)]
+            templates: Option<Vec<Template>>,
+        }
+        #[derive(Deserialize)]
+        struct Template {
+            name: String,
+            #[serde(default)]
+            data: Option<String>,
+        }
+        let chart: Templates = serde_json::from_str(self.json()).unwrap_or_default();
+        let templates = chart.templates.unwrap_or_default().into_iter();
+        let templates = templates.map(|file| (file.name, file.data.unwrap_or_default()));
+        templates.collect()
     }
 
     /// The start of a record's JSON up to and including the chart, as a separate gzip member.

@@ -40,7 +40,8 @@ pub(crate) struct EncodedRecord {
     pub(crate) parts: Vec<Vec<u8>>,
 }
 
-pub(crate) fn name(release: &str, revision: u32) -> String {
+/// The name of the Secret with the record of a revision.
+pub fn name(release: &str, revision: u32) -> String {
     format!("{}{revision}", prefix(release))
 }
 

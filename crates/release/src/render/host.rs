@@ -1,8 +1,6 @@
 //! The host functions of templates: clock, random numbers, keys, and `lookup`.
 
-use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 use outrigger_gotmpl::function::{CallError, Host};
@@ -10,6 +8,7 @@ use outrigger_gotmpl::functions::rsa_key;
 use outrigger_gotmpl::value::{Str, Value as GoValue};
 use serde_json::Value;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 use crate::cluster::Cluster;
 use crate::error::{Error, chain};
@@ -63,22 +62,17 @@ impl Host for ClusterHost {
         String::new()
     }
 
-    /// Generates the key on another thread, which cannot be stopped.
+    /// Generates the key on another thread, which cannot be stopped. A render that is cancelled does not wait for it.
     fn rsa_key(&self, bits: usize) -> Result<Vec<u8>, CallError> {
-        let (sender, receiver) = sync_channel(1);
-        std::thread::spawn(move || {
-            // A cancelled render no longer receives it.
-            let _ = sender.send(rsa_key(bits));
-        });
-        loop {
-            match receiver.recv_timeout(CANCEL_INTERVAL) {
-                Ok(key) => return key,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(CallError::returned("failed to generate an RSA key"));
-                }
-                Err(RecvTimeoutError::Timeout) if self.interrupted() => return Err(cancelled()),
-                Err(RecvTimeoutError::Timeout) => {}
+        let key = self.runtime.block_on(async {
+            tokio::select! {
+                key = generate_rsa_key(bits) => Some(key),
+                () = self.control.until_cancelled() => None,
             }
+        });
+        match key {
+            Some(key) if !self.interrupted() => key,
+            _ => Err(cancelled()),
         }
     }
 
@@ -87,8 +81,23 @@ impl Host for ClusterHost {
     }
 }
 
-/// How often a render that waits for a key checks whether it is cancelled.
-const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
+/// The number of keys that are generated at the same time. Renders that are cancelled start over, so without a limit keys
+/// that nobody waits for would occupy all cores.
+static KEY_GENERATORS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Arc::new(Semaphore::new(cores))
+});
+
+async fn generate_rsa_key(bits: usize) -> Result<Vec<u8>, CallError> {
+    let failed = || CallError::returned("failed to generate an RSA key");
+    let generator = Arc::clone(&KEY_GENERATORS).acquire_owned().await;
+    let generator = generator.map_err(|_| failed())?;
+    let key = tokio::task::spawn_blocking(move || {
+        let _generator = generator;
+        rsa_key(bits)
+    });
+    key.await.unwrap_or_else(|_| Err(failed()))
+}
 
 fn cancelled() -> CallError {
     CallError::returned("render was cancelled")

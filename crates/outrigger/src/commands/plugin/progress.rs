@@ -27,9 +27,9 @@ pub(crate) struct WaitFlags {
 
 #[derive(Debug, thiserror::Error)]
 #[error("expected a duration such as 90s or 5m")]
-pub(super) struct InvalidTimeout;
+pub(crate) struct InvalidTimeout;
 
-pub(super) fn parse_timeout(text: &str) -> Result<Duration, InvalidTimeout> {
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, InvalidTimeout> {
     duration::parse(text).ok_or(InvalidTimeout)
 }
 

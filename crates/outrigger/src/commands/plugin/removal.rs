@@ -1,14 +1,21 @@
 //! What `disable` and `uninstall` share: their flags, and the handling of dependents.
 
+use std::time::Duration;
+
 use anyhow::anyhow;
 use outrigger_api::annotation::SUSPEND;
-use outrigger_api::plugin::Plugin;
+use outrigger_api::plugin::{InventoryEntry, Plugin};
+use outrigger_release::ObjectId;
 
 use super::change::{ChangeFlags, Outcome};
 use super::connect::Connection;
 use super::dependents::{direct, names, removal_order};
+use super::release;
 use crate::printer::Printer;
 use crate::report::{HintExt as _, note};
+
+/// How long a removal waits for the cluster to tell what will stay.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemovalArgs {
@@ -50,6 +57,7 @@ impl RemovalArgs {
         let mut flags = self.flags;
         // All dependents are removed by this command.
         flags.cascade |= self.names.len() > 1 && !flags.force;
+        let notes = self.notes(&connection, flags).await?;
         let mut plugins: Vec<Plugin> = Vec::new();
         for name in &self.names {
             let removed = remove(&connection, name, flags, change.dry_run).await?;
@@ -60,15 +68,76 @@ impl RemovalArgs {
         change
             .finish(&connection, &plugins, outcome, printer)
             .await?;
-        for text in plugins.iter().filter_map(|plugin| stays(plugin, flags)) {
-            note(&text);
+        for text in &notes {
+            note(text);
         }
         Ok(())
+    }
+
+    /// What will stay of the plugins and of the dependents that are removed with them. Read before the removal, because
+    /// afterwards nothing tells what belonged to a release.
+    async fn notes(
+        &self,
+        connection: &Connection,
+        flags: RemovalFlags,
+    ) -> anyhow::Result<Vec<String>> {
+        let mut plugins: Vec<Plugin> = Vec::new();
+        for name in &self.names {
+            let mut affected = dependents_to_remove(connection, name, flags).await?;
+            affected.push(connection.get(name).await?);
+            affected.retain(|plugin| !plugins.iter().any(|other| is_same(other, plugin)));
+            plugins.extend(affected);
+        }
+        let mut notes = Vec::new();
+        for plugin in &plugins {
+            let kept = kept_objects(connection, plugin).await;
+            notes.extend(stays(plugin, &kept, flags));
+        }
+        Ok(notes)
+    }
+}
+
+/// What the uninstall of the release leaves in the cluster, with the reasons. What the inventory tells, if the cluster
+/// does not respond.
+async fn kept_objects(connection: &Connection, plugin: &Plugin) -> Vec<String> {
+    let inventory = plugin.status.iter().flat_map(|status| &status.inventory);
+    let ids: Vec<ObjectId> = inventory.clone().map(object_id).collect();
+    let leftovers = async {
+        let cluster = release::cluster(connection, plugin).await.ok()?;
+        let id = release::id(plugin);
+        let leftovers = outrigger_release::leftovers(&cluster, &id, &ids).await;
+        leftovers.ok()
+    };
+    let leftovers = tokio::time::timeout(READ_TIMEOUT, leftovers).await;
+    let Some(leftovers) = leftovers.ok().flatten() else {
+        let kept = inventory.filter(|entry| entry.keep).map(object_id);
+        return kept.map(|id| object_text(&id)).collect();
+    };
+    leftovers
+        .iter()
+        .filter(|kept| kept.object.kind != "Namespace" || !plugin.is_in_release_namespace())
+        .map(|kept| format!("{} ({})", object_text(&kept.object), kept.reason))
+        .collect()
+}
+
+fn object_id(entry: &InventoryEntry) -> ObjectId {
+    ObjectId {
+        api_version: entry.api_version.clone(),
+        kind: entry.kind.clone(),
+        namespace: entry.namespace.clone(),
+        name: entry.name.clone(),
+    }
+}
+
+fn object_text(id: &ObjectId) -> String {
+    match &id.namespace {
+        Some(namespace) => format!("{} {namespace}/{}", id.kind, id.name),
+        None => format!("{} {}", id.kind, id.name),
     }
 }
 
 /// What the removal of a plugin leaves in the cluster.
-fn stays(plugin: &Plugin, flags: RemovalFlags) -> Option<String> {
+fn stays(plugin: &Plugin, kept: &[String], flags: RemovalFlags) -> Option<String> {
     let name = format!("{}/{}", plugin.namespace(), plugin.name());
     if plugin.is_annotated(SUSPEND) {
         return Some(format!(
@@ -77,23 +146,17 @@ fn stays(plugin: &Plugin, flags: RemovalFlags) -> Option<String> {
     }
     let ready = plugin.condition("Ready");
     let is_unreachable = ready.is_some_and(|ready| ready.reason == "ClusterUnreachable");
-    let is_orphaned = flags.force && is_unreachable;
-    let inventory = plugin.status.iter().flat_map(|status| &status.inventory);
-    let kept = inventory.filter(|entry| entry.keep || is_orphaned);
-    let kept = kept.map(|entry| {
-        let namespace = entry.namespace.as_deref();
-        match namespace {
-            Some(namespace) => format!("{} {namespace}/{}", entry.kind, entry.name),
-            None => format!("{} {}", entry.kind, entry.name),
-        }
-    });
-    let kept: Vec<String> = kept.collect();
-    let kept = Some(kept.join(", ")).filter(|kept| !kept.is_empty())?;
-    Some(if is_orphaned {
-        format!("the cluster of plugin {name} does not respond; possibly left behind: {kept}")
-    } else {
-        format!("plugin {name} keeps {kept}")
-    })
+    if flags.force && is_unreachable {
+        let inventory = plugin.status.iter().flat_map(|status| &status.inventory);
+        let objects: Vec<String> = inventory
+            .map(|entry| object_text(&object_id(entry)))
+            .collect();
+        let objects = objects.join(", ");
+        return Some(format!(
+            "the cluster of plugin {name} does not respond; possibly left behind: {objects}"
+        ));
+    }
+    (!kept.is_empty()).then(|| format!("plugin {name} leaves {}", kept.join(", ")))
 }
 
 impl RemovalArgs {
@@ -189,11 +252,11 @@ mod tests {
             force: true,
             ..RemovalFlags::default()
         };
-        let text = stays(&plugin, force).unwrap();
+        let text = stays(&plugin, &[], force).unwrap();
         assert!(
             text.ends_with("possibly left behind: ConfigMap default/a"),
             "{text}"
         );
-        assert_eq!(stays(&plugin, RemovalFlags::default()), None);
+        assert_eq!(stays(&plugin, &[], RemovalFlags::default()), None);
     }
 }

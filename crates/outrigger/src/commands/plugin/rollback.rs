@@ -102,8 +102,8 @@ pub(super) async fn roll_back(
     let mut restored = plugin.clone();
     restore(&mut restored, &record);
     let has_changed = restored.spec != plugin.spec;
-    if restored.spec.version != plugin.spec.version {
-        ensure_available(connection, &restored, revision).await?;
+    if has_changed {
+        ensure_available(connection, &restored, &record).await?;
     }
     let version = &record.chart.summary().version;
     if let Some(range) = replaced_range(&plugin, version) {
@@ -124,12 +124,13 @@ pub(super) async fn roll_back(
 }
 
 /// A record does not tell which repository its chart came from. A version that the current one does not have is refused:
-/// the plugin would fail.
+/// the plugin would fail. So is one whose templates differ: the rollback would deploy another chart.
 async fn ensure_available(
     connection: &Connection,
     restored: &Plugin,
-    revision: u32,
+    record: &Record,
 ) -> anyhow::Result<()> {
+    let revision = record.revision;
     let repo = restored.spec.repo.as_deref().unwrap_or_default();
     if let Some(path) = repo.strip_prefix("file://")
         && !Path::new(path).exists()
@@ -142,6 +143,18 @@ async fn ensure_available(
     };
     let planned = preview(connection.client.clone(), options, restored);
     match Box::pin(planned).await {
+        Ok(plan) if plan.desired().has_other_templates_than(record) => {
+            let chart = record.chart.summary();
+            let message = format!(
+                "revision {revision} cannot be restored: chart {} {} in the repository of the plugin is not the one that \
+                 revision {revision} was installed from",
+                chart.name, chart.version
+            );
+            let (name, version) = (restored.name(), &chart.version);
+            Err(anyhow!(message)).hint(format!(
+                "use outrigger plugin upgrade {name} --repo REPO --version {version} with the repository that it came from"
+            ))
+        }
         Err(error) if error.reason == CHART_NOT_FOUND => {
             let message = format!(
                 "revision {revision} cannot be restored: its chart is not in the repository of the plugin: {error}"
