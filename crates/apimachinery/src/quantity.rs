@@ -238,7 +238,8 @@ fn is_well_formed_suffix(suffix: &str) -> bool {
 
 /// The value in billionths, rounded up.
 fn magnitude(whole: &str, fraction: &str, base: i128, exponent: i32) -> Result<i128, Error> {
-    const LARGEST: i128 = i128::MAX / 4;
+    // Larger ones are all the same. The text of this one can be parsed.
+    const LARGEST: i128 = 10i128.pow(35);
     let whole = whole.trim_start_matches('0');
     let fraction = fraction.trim_end_matches('0');
     if whole.len() + fraction.len() > MAX_DIGITS {
@@ -251,7 +252,7 @@ fn magnitude(whole: &str, fraction: &str, base: i128, exponent: i32) -> Result<i
     let mut value = digits;
     if base == 2 {
         let factor = 1i128.checked_shl(exponent.unsigned_abs());
-        value = value.saturating_mul(factor.unwrap_or(LARGEST));
+        value = value.saturating_mul(factor.unwrap_or(LARGEST)).min(LARGEST);
     } else {
         tens = tens.saturating_add(exponent);
     }
@@ -309,6 +310,16 @@ mod tests {
             ("5.", "5"),
         ] {
             check(text, canonical);
+        }
+    }
+
+    #[test]
+    fn quantities_beyond_the_largest_are_greater_than_others_and_can_be_parsed_again() {
+        for text in ["1e30", "1e400", "99999999999999999999Ei"] {
+            let large = Quantity::parse(text).unwrap();
+            assert!(large > Quantity::parse("1E").unwrap(), "{text}");
+            let again = Quantity::parse(&large.to_millis().canonical()).unwrap();
+            assert!(again > Quantity::parse("1E").unwrap(), "{text}");
         }
     }
 

@@ -13,6 +13,7 @@ mod non_resource;
 mod parsed_objects;
 mod policies;
 mod request_body;
+mod response_memory;
 mod schemas;
 mod service;
 mod state;

@@ -19,7 +19,7 @@ pub(crate) mod provider;
 pub(crate) mod registry;
 mod registry_flags;
 pub(crate) mod repository;
-mod runtime;
+pub(crate) mod runtime;
 pub(crate) mod serve;
 pub(crate) mod size;
 pub(crate) mod stack;

@@ -25,6 +25,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let settings = arguments.logging();
     logging::start(settings);
+    commands::runtime::handle_file_size_limit();
     match commands::run(arguments) {
         Ok(code) => code,
         Err(error) => report::failure(&error, settings.format),

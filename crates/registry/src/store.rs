@@ -87,7 +87,9 @@ pub enum StoreError {
 impl StoreError {
     fn io(path: &Path, source: std::io::Error) -> Self {
         match source.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Self::Full,
+            std::io::ErrorKind::StorageFull
+            | std::io::ErrorKind::QuotaExceeded
+            | std::io::ErrorKind::FileTooLarge => Self::Full,
             _ => Self::Io {
                 path: path.to_owned(),
                 source,

@@ -11,10 +11,16 @@ use futures::Stream;
 use http_body::{Frame, SizeHint};
 use outrigger_store::Object;
 
+use super::response_memory::HeldMemory;
+
 /// The approximate size of the chunks of a list.
 const CHUNK: usize = 64 * 1024;
 
-pub struct Body(Inner);
+pub struct Body {
+    inner: Inner,
+    /// Released when the body was sent.
+    memory: Option<HeldMemory>,
+}
 
 enum Inner {
     Empty,
@@ -35,16 +41,39 @@ struct List {
 }
 
 impl Body {
+    fn new(inner: Inner) -> Self {
+        Self {
+            inner,
+            memory: None,
+        }
+    }
+
+    /// How much memory the body needs until it was sent. Lists and streams share what is stored.
+    pub(super) fn buffered(&self) -> usize {
+        match &self.inner {
+            Inner::Full(bytes) => bytes.len(),
+            Inner::Empty | Inner::List(_) | Inner::Stream(_) => 0,
+        }
+    }
+
+    /// The same body, whose memory is counted.
+    pub(super) fn holding(self, memory: HeldMemory) -> Self {
+        Self {
+            memory: Some(memory),
+            ..self
+        }
+    }
+
     pub(crate) fn empty() -> Self {
-        Self(Inner::Empty)
+        Self::new(Inner::Empty)
     }
 
     pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
-        Self(Inner::Full(bytes.into()))
+        Self::new(Inner::Full(bytes.into()))
     }
 
     pub(crate) fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Inner::Stream(Box::pin(stream)))
+        Self::new(Inner::Stream(Box::pin(stream)))
     }
 
     /// Objects joined with commas; an opening brace replaces the first `skipped` bytes of each.
@@ -63,7 +92,7 @@ impl Body {
         let parts = [head.len(), tail.len(), commas].map(|length| length as u64);
         let left = parts.into_iter().chain(lengths);
         let left = left.fold(0, u64::saturating_add);
-        Self(Inner::List(Box::new(List {
+        Self::new(Inner::List(Box::new(List {
             head: head.into(),
             objects: objects.into_iter(),
             skipped,
@@ -75,7 +104,7 @@ impl Body {
 
     /// The length in bytes; none for a stream.
     pub(crate) fn length(&self) -> Option<u64> {
-        match &self.0 {
+        match &self.inner {
             Inner::Empty => Some(0),
             Inner::Full(bytes) => Some(bytes.len() as u64),
             Inner::List(list) => Some(list.left),
@@ -85,7 +114,7 @@ impl Body {
 
     /// The whole body; empty for a stream.
     pub(crate) fn into_bytes(mut self) -> Bytes {
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Empty | Inner::Stream(_) => Bytes::new(),
             Inner::Full(bytes) => std::mem::take(bytes),
             Inner::List(list) => {
@@ -135,12 +164,11 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let next = match &mut self.0 {
+        let next = match &mut self.inner {
             Inner::Empty => None,
-            Inner::Full(_) => match std::mem::replace(&mut self.0, Inner::Empty) {
-                Inner::Full(bytes) if !bytes.is_empty() => Some(bytes),
-                _ => None,
-            },
+            Inner::Full(bytes) if bytes.is_empty() => None,
+            // Clients that read slowly let chunks accumulate in the connection, not the whole body.
+            Inner::Full(bytes) => Some(bytes.split_to(bytes.len().min(CHUNK))),
             Inner::List(list) => list.chunk(),
             Inner::Stream(stream) => match stream.as_mut().poll_next(context) {
                 Poll::Ready(next) => next,
@@ -168,6 +196,7 @@ impl fmt::Debug for Body {
         formatter
             .debug_struct("Body")
             .field("length", &self.length())
+            .field("memory", &self.memory)
             .finish_non_exhaustive()
     }
 }

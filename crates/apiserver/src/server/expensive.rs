@@ -7,6 +7,7 @@
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use outrigger_cel::Allowance;
 use tokio::runtime::{Builder, Runtime};
@@ -19,6 +20,9 @@ const NICENESS: i32 = 5;
 const SHARED_COST: u64 = 50_000;
 /// What they may cost on the other threads: more than kube-apiserver allows the rules of an object to cost.
 const EXPENSIVE_COST: u64 = 200_000_000;
+
+/// How long a request may still take when the server closes.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Where a request runs.
 #[derive(Debug, Clone)]
@@ -62,7 +66,8 @@ pub(crate) struct ExpensiveThreads(OnceLock<Runtime>);
 pub(crate) struct Closed;
 
 impl ExpensiveThreads {
-    /// Runs a request. It is stopped when the returned future is dropped or the server closes.
+    /// Runs a request. It is stopped when the returned future is dropped. When the server closes, what can be stopped is,
+    /// and a write that is under way ends, so that its client gets the true result.
     pub(super) async fn run<F>(
         &self,
         mut closed: watch::Receiver<bool>,
@@ -73,13 +78,22 @@ impl ExpensiveThreads {
     {
         let stop = Arc::new(AtomicBool::new(false));
         let runtime = self.0.get_or_init(start);
-        let task = runtime.spawn(request(Thread::Expensive(Arc::clone(&stop))));
-        let _stop_on_drop = StopOnDrop(stop, task.abort_handle());
-        tokio::select! {
-            // A task fails only if it is aborted; the request contains its panics.
-            done = task => done.map_err(|_| Closed),
-            _ = closed.wait_for(|closed| *closed) => Err(Closed),
-        }
+        let mut task = runtime.spawn(request(Thread::Expensive(Arc::clone(&stop))));
+        let _stop_on_drop = StopOnDrop(Arc::clone(&stop), task.abort_handle());
+        let done = tokio::select! {
+            done = &mut task => Some(done),
+            _ = closed.wait_for(|closed| *closed) => None,
+        };
+        let done = match done {
+            Some(done) => done,
+            None => {
+                stop.store(true, Ordering::Relaxed);
+                let ended = tokio::time::timeout(GRACE, task).await;
+                ended.map_err(|_| Closed)?
+            }
+        };
+        // A task fails only if it is aborted; the request contains its panics.
+        done.map_err(|_| Closed)
     }
 }
 
@@ -141,6 +155,21 @@ mod tests {
             _ = is_started => {}
         }
         is_stopped.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_write_that_is_under_way_ends_when_the_server_closes() {
+        let threads = ExpensiveThreads::default();
+        let (closing, closed) = watch::channel(false);
+        let (committed, is_committed) = tokio::sync::oneshot::channel();
+        let request = threads.run(closed, |_| async move { is_committed.await });
+        let close = async {
+            closing.send_replace(true);
+            tokio::task::yield_now().await;
+            committed.send("created").unwrap();
+        };
+        let (response, ()) = tokio::join!(request, close);
+        assert_eq!(response.unwrap(), Ok("created"));
     }
 
     #[tokio::test]

@@ -92,8 +92,17 @@ impl Service {
                 response.render(Accept::any(), &[])
             }
         };
+        let response = self.bound_memory(response);
         self.state.metrics.count(response.status().as_u16());
         response
+    }
+
+    /// Counts the memory of a response until it was sent; rejects the request if there is not enough.
+    fn bound_memory(&self, response: Response<Body>) -> Response<Body> {
+        match self.state.response_memory.hold(response.body().buffered()) {
+            Some(memory) => response.map(|body| body.holding(memory)),
+            None => self.too_many_requests(Accept::any()),
+        }
     }
 
     async fn handle_parts<B>(&self, parts: &Parts, body: B) -> Response<Body>

@@ -15,6 +15,7 @@ use super::non_resource::Documents;
 use super::parsed_objects::ParsedObjects;
 use super::policies::PolicyCache;
 use super::request_body::BodyMemory;
+use super::response_memory::ResponseMemory;
 use super::{Address, SchemaCache, Simulation};
 use crate::auth::{Auth, Credentials};
 use crate::flow_control::FlowControl;
@@ -34,6 +35,7 @@ pub(crate) struct State {
     pub(crate) documents: Documents,
     pub(crate) metrics: Metrics,
     pub(crate) body_memory: BodyMemory,
+    pub(super) response_memory: ResponseMemory,
     pub(crate) flow_control: FlowControl,
     pub(super) expensive: ExpensiveThreads,
     /// Held while a backup is written.
@@ -69,6 +71,7 @@ impl State {
             documents: Documents::default(),
             metrics: Metrics::default(),
             body_memory: BodyMemory::default(),
+            response_memory: ResponseMemory::default(),
             flow_control: FlowControl::default(),
             expensive: ExpensiveThreads::default(),
             backups: tokio::sync::Mutex::new(()),

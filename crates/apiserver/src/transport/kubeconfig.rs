@@ -24,8 +24,8 @@ impl KubeconfigError {
 }
 
 fn is_full(error: &io::Error) -> bool {
-    use io::ErrorKind::{QuotaExceeded, StorageFull};
-    matches!(error.kind(), StorageFull | QuotaExceeded)
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// Writes a kubeconfig for the server at `address`, readable by its owner only. It holds the admin token.

@@ -321,3 +321,53 @@ async fn an_update_that_removes_the_last_finalizer_deletes_the_object_unless_it_
     }
     server.close().await;
 }
+
+/// A definition with two versions, of which one is stored.
+fn two_versions(stored: &str) -> Value {
+    let version = |name: &str| {
+        json!({
+            "name": name, "served": true, "storage": name == stored,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "string"}}}},
+        })
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "foos.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"},
+            "versions": [version("v1"), version("v2")],
+        },
+    })
+}
+
+#[tokio::test]
+async fn objects_of_an_earlier_storage_version_are_served_in_the_requested_one() {
+    let server = server().await;
+    let service = server.service();
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    request(&service, Method::POST, definitions, &two_versions("v1")).await;
+    let foos = |version: &str| format!("/apis/example.com/{version}/namespaces/default/foos");
+    let foo = json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "a"}, "spec": "x"});
+    let (code, _) = request(&service, Method::POST, &foos("v1"), &foo).await;
+    assert_eq!(code, StatusCode::CREATED);
+    let path = format!("{definitions}/foos.example.com");
+    let versions = json!({"spec": {"versions": two_versions("v2")["spec"]["versions"]}});
+    let (code, _) = request(&service, Method::PATCH, &path, &versions).await;
+    assert_eq!(code, StatusCode::OK);
+    for version in ["v2", "v1"] {
+        let expected = format!("example.com/{version}");
+        let path = format!("{}/a", foos(version));
+        let (_, got) = request(&service, Method::GET, &path, &Value::Null).await;
+        assert_eq!(got["apiVersion"], *expected);
+        let (_, list) = request(&service, Method::GET, &foos(version), &Value::Null).await;
+        assert_eq!(list["items"][0]["apiVersion"], *expected);
+        let labels = json!({"metadata": {"labels": {"patched": version}}});
+        let (code, patched) = request(&service, Method::PATCH, &path, &labels).await;
+        assert_eq!(
+            (code, &patched["apiVersion"]),
+            (StatusCode::OK, &json!(expected))
+        );
+    }
+    server.close().await;
+}

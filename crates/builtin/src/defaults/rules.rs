@@ -46,7 +46,11 @@ impl Defaulter for Rules {
     fn default_resource_list(&self, list: &mut Map<String, Value>) {
         for (_, amount) in list {
             if let Some(Ok(quantity)) = amount.as_str().map(Quantity::parse) {
-                *amount = quantity.to_millis().canonical().into();
+                let rounded = quantity.to_millis();
+                // Other texts stay as they are: those of the largest amounts are more precise than the number.
+                if rounded != quantity {
+                    *amount = rounded.canonical().into();
+                }
             }
         }
     }

@@ -35,7 +35,8 @@ pub fn core_event(event: &Value) -> Value {
 
 /// Converts a stored object to a served version.
 pub fn from_storage(kind: &Kind, object: &mut Value) {
-    if !needed(kind) {
+    // A custom resource may be stored in a version that was the storage version when it was written.
+    if !needed(kind) && kind.custom.is_none() {
         return;
     }
     match (kind.group.as_str(), kind.kind.as_str()) {

@@ -20,7 +20,8 @@ pub(super) enum Token {
 
 /// All tokens with their texts, [`Token::End`] last.
 pub(super) fn tokens(selector: &str) -> Vec<(Token, String)> {
-    let mut rest = selector;
+    // The real server takes a zero byte for the end.
+    let mut rest = selector.split('\0').next().unwrap_or_default();
     let mut tokens = Vec::new();
     loop {
         rest = rest.trim_start_matches([' ', '\t', '\r', '\n']);
@@ -41,8 +42,6 @@ fn is_symbol(c: char) -> bool {
 
 /// Symbols are as long as they mean something; words reach to the next symbol or blank.
 fn token_length(text: &str) -> usize {
-    // The real server takes a zero byte for the end.
-    let text = text.split('\0').next().unwrap_or_default();
     if !text.starts_with(is_symbol) {
         let end = |c: char| is_symbol(c) || matches!(c, ' ' | '\t' | '\r' | '\n');
         return text.find(end).unwrap_or(text.len());

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use outrigger_apiserver::transport::raise_open_files_limit;
+use rustix::process::Signal;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -20,6 +21,16 @@ pub(super) fn run<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow
     let result = runtime.block_on(command);
     runtime.shutdown_timeout(BLOCKING_GRACE);
     result
+}
+
+/// Makes writes beyond the limit of file sizes (`ulimit -f`) fail, instead of the process end by a signal.
+pub(crate) fn handle_file_size_limit() {
+    let Ok(runtime) = Builder::new_current_thread().enable_io().build() else {
+        return;
+    };
+    let _context = runtime.enter();
+    // The handler stays installed. Without one, the limit still holds.
+    let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
 }
 
 /// Installs the signal handlers. The future completes on SIGTERM or SIGINT.

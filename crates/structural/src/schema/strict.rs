@@ -45,11 +45,15 @@ fn parse_with(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<Parsed, Dec
         Ok(value) => Ok((value, reader.strict_errors.into_inner())),
         Err(error) => Err(DecodeError::new(match check_valid(bytes) {
             Err(syntax) => syntax.to_string(),
-            // Valid JSON that serde_json does not parse is nested too deep.
-            Ok(()) if error.is_syntax() => depth::EXCEEDED.to_owned(),
+            // Valid JSON that serde_json does not parse has a number that is no float64, or is nested too deep.
+            Ok(()) if error.is_syntax() && !is_out_of_range(&error) => depth::EXCEEDED.to_owned(),
             Ok(()) => error.to_string(),
         })),
     }
+}
+
+fn is_out_of_range(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("number out of range")
 }
 
 /// The name of the type of a value, as in messages of Go's decoder.
@@ -206,6 +210,12 @@ mod tests {
             r#"duplicate field "a""#,
         ];
         assert_eq!(strict_errors, expected);
+    }
+
+    #[test]
+    fn a_number_that_is_no_float64_is_not_reported_as_nesting() {
+        let error = parse(br#"{"a":1e400}"#).unwrap_err();
+        assert!(error.to_string().contains("number out of range"), "{error}");
     }
 
     #[test]
