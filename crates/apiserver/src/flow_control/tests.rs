@@ -1,3 +1,5 @@
+//! Requests of different clients, and the seats that they get.
+
 use serde_json::{Value, json};
 
 use super::*;

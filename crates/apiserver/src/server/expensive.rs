@@ -84,13 +84,12 @@ impl ExpensiveThreads {
             done = &mut task => Some(done),
             _ = closed.wait_for(|closed| *closed) => None,
         };
-        let done = match done {
-            Some(done) => done,
-            None => {
-                stop.store(true, Ordering::Relaxed);
-                let ended = tokio::time::timeout(GRACE, task).await;
-                ended.map_err(|_| Closed)?
-            }
+        let done = if let Some(done) = done {
+            done
+        } else {
+            stop.store(true, Ordering::Relaxed);
+            let ended = tokio::time::timeout(GRACE, task).await;
+            ended.map_err(|_| Closed)?
         };
         // A task fails only if it is aborted; the request contains its panics.
         done.map_err(|_| Closed)
@@ -162,7 +161,7 @@ mod tests {
         let threads = ExpensiveThreads::default();
         let (closing, closed) = watch::channel(false);
         let (committed, is_committed) = tokio::sync::oneshot::channel();
-        let request = threads.run(closed, |_| async move { is_committed.await });
+        let request = threads.run(closed, |_| is_committed);
         let close = async {
             closing.send_replace(true);
             tokio::task::yield_now().await;

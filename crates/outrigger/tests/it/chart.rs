@@ -142,6 +142,27 @@ fn package_is_reproducible_and_renders_like_the_folder() {
 }
 
 #[test]
+fn a_file_over_the_size_limit_of_the_process_is_an_error() {
+    let context = TestContext::new("/bin/sh").unwrap();
+    context.write("large/Chart.yaml", CHART).unwrap();
+    // Does not compress.
+    let mut state = 1u32;
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    });
+    let noise: Vec<u8> = noise.take(100_000).collect();
+    context.write("large/noise", noise).unwrap();
+    let binary = env!("CARGO_BIN_EXE_outrigger");
+    let script = format!("ulimit -f 10; exec {binary} chart package large -d out");
+    let text = context.run(["-c", &script]).unwrap();
+    assert!(text.starts_with("exit code: 1"), "{text}");
+    assert!(text.contains("File too large"), "{text}");
+    let left = fs_err::read_dir(context.directory().join("out"));
+    assert_eq!(left.map_or(0, Iterator::count), 0, "nothing is left behind");
+}
+
+#[test]
 fn show_prints_values_with_their_comments() {
     let text = run(&["chart", "show", "values", "small"]);
     assert!(text.contains(VALUES), "{text}");
