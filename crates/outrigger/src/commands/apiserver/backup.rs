@@ -12,6 +12,7 @@ use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
 use kube::config::KubeConfigOptions;
 use outrigger_apiserver::server::backup;
+use outrigger_apiserver::transport::KUBECONFIG_NAME;
 use outrigger_store::{Backup, OpenError, Options, Store};
 
 use super::check_exists;
@@ -55,8 +56,11 @@ async fn download(folder: &Path, path: &Path) -> anyhow::Result<Backup> {
     let kubeconfig = read_kubeconfig(&folder.join("kubeconfig"))
         .context("failed to read the kubeconfig in the data folder")
         .hint("a server of an older version has to be stopped")?;
-    let config =
-        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let options = KubeConfigOptions {
+        context: Some(KUBECONFIG_NAME.to_owned()),
+        ..KubeConfigOptions::default()
+    };
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     let client = kube::Client::try_from(config)?;
     let request = http::Request::get(backup::PATH).body(kube::client::Body::empty())?;
     let response = client.send(request).await?;

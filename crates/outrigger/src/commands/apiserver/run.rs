@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Allow an address that is reachable from other machines
     #[arg(long)]
     allow_remote: bool,
-    /// Write a kubeconfig with the admin token to this file
+    /// Add the server to this kubeconfig, with the admin token; other clusters in it are kept
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Static token file for authentication: lines of token,user,uid,"group1,group2"
@@ -75,28 +75,31 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     if args.simulate_workloads {
         simulate::start(&server, simulate::Options::default());
     }
-    // For `apiserver backup`, and for whoever may read the folder.
-    let in_folder = args.data.as_ref().map(|folder| folder.join("kubeconfig"));
-    for path in in_folder.iter().chain(&args.kubeconfig) {
-        kubeconfig_file::write(path, address, &server)?;
+    if let Some(folder) = &args.data {
+        // For `apiserver backup`, and for whoever may read the folder.
+        kubeconfig_file::write(&folder.join("kubeconfig"), address, &server)?;
     }
+    let flags = match &args.kubeconfig {
+        Some(path) => {
+            let written = kubeconfig_file::write(path, address, &server)?;
+            Some(kubeconfig_file::kubectl_flags(path, written))
+        }
+        None => None,
+    };
     printer.line(&format!("https://{address}"))?;
-    print_next_steps(args);
+    print_next_steps(flags.as_deref(), args.simulate_workloads);
     shutdown.await;
     server.close().await;
     Ok(())
 }
 
 /// On stderr: stdout has only the address, for scripts.
-fn print_next_steps(args: &Args) {
-    match &args.kubeconfig {
-        Some(path) => note(&format!(
-            "ready; try: kubectl --kubeconfig {} get namespaces",
-            path.display()
-        )),
+fn print_next_steps(kubectl_flags: Option<&str>, is_simulated: bool) {
+    match kubectl_flags {
+        Some(flags) => note(&format!("ready; try: kubectl {flags} get namespaces")),
         None => note("ready; use --kubeconfig FILE to write a kubeconfig for clients"),
     }
-    if args.simulate_workloads {
+    if is_simulated {
         note("workloads are simulated: pods become ready, but no containers run");
     }
 }
