@@ -19,6 +19,7 @@ Examples:
   outrigger apiserver export --data ./data > objects.yaml";
 
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("storage").required(true))]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -26,6 +26,7 @@ use tokio::sync::Notify;
 use self::stand_ins::StandIns;
 use super::cluster::watch::Watch;
 use super::kubeconfig_file;
+use super::listen::{explain, parse_address};
 use super::plugin::file;
 use super::runtime::{self, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
@@ -64,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Address to listen on; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_address)]
     listen: SocketAddr,
     /// Rewrite all images to this registry, unless a plugin sets its own
     #[arg(long, value_name = "HOST[/PATH]")]
@@ -92,7 +93,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         Some(folder) => Options::in_folder(folder),
         None => Options::in_memory(),
     };
-    let listener = Listener::bind(args.listen, false).await?;
+    let listener = Listener::bind(args.listen, false).await.map_err(explain)?;
     let address = listener.address();
     let server = Server::open(options)
         .await

@@ -11,27 +11,23 @@ use outrigger_apiserver::transport::Listener;
 use outrigger_simulate as simulate;
 
 use crate::commands::kubeconfig_file;
+use crate::commands::listen::{self, parse_address};
 use crate::commands::runtime::{self, shutdown_signal};
 use crate::input_file;
 use crate::printer::Printer;
-use crate::report::{HintExt as _, note};
+use crate::report::note;
 
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
     /// Data folder, created if it does not exist
-    #[arg(
-        long,
-        value_name = "DIR",
-        required_unless_present = "in_memory",
-        conflicts_with = "in_memory"
-    )]
+    #[arg(long, value_name = "DIR", group = "storage")]
     data: Option<PathBuf>,
     /// Keep all objects in memory only
-    #[arg(long)]
+    #[arg(long, group = "storage")]
     in_memory: bool,
     /// Address to listen on; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_address)]
     listen: SocketAddr,
     /// Allow an address that is reachable from other machines
     #[arg(long)]
@@ -64,7 +60,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     }
     let listener = Listener::bind(args.listen, args.allow_remote)
         .await
-        .hint("--allow-remote permits it; the admin token grants full access")?;
+        .map_err(listen::explain)?;
     let shutdown = shutdown_signal()?;
     let server = Server::open(options)
         .await
