@@ -87,6 +87,10 @@ pub async fn run(client: Client, options: Options, closed: Receiver<bool>) {
 struct SimulatedNodes;
 
 impl Simulation for SimulatedNodes {
+    fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
+        behavior::warnings(new, old)
+    }
+
     fn pod_log(&self, pod: &Value, container: &str) -> Option<String> {
         if object::text(&pod["spec"]["nodeName"]) != node::NAME {
             return None;
