@@ -30,7 +30,10 @@ pub(crate) fn set_condition_times(request: &mut Map<String, Value>, old: &Value,
     let Some(Value::Array(conditions)) = conditions else {
         return;
     };
-    for condition in conditions.iter_mut().filter(|condition| condition.is_object()) {
+    for condition in conditions
+        .iter_mut()
+        .filter(|condition| condition.is_object())
+    {
         if text(condition, "lastUpdateTime").is_empty() {
             condition["lastUpdateTime"] = now.into();
         }
@@ -83,7 +86,8 @@ mod tests {
 
     #[test]
     fn conditions_get_the_time_of_the_request() {
-        let condition = |type_: &str| json!({"type": type_, "status": "True", "lastTransitionTime": null});
+        let condition =
+            |type_: &str| json!({"type": type_, "status": "True", "lastTransitionTime": null});
         let mut old = condition("Approved");
         old["lastTransitionTime"] = "2026-01-01T00:00:00Z".into();
         let old = json!({"status": {"conditions": [old]}});
