@@ -85,6 +85,9 @@ pub enum OpenError {
 pub trait Simulation: std::fmt::Debug + Send + Sync {
     /// The log of a container; none if the pod is not simulated. An empty name stands for the first container.
     fn pod_log(&self, pod: &serde_json::Value, container: &str) -> Option<String>;
+
+    /// Warnings about a written object, whose version before is `old`.
+    fn warnings(&self, new: &serde_json::Value, old: Option<&serde_json::Value>) -> Vec<String>;
 }
 
 /// An open server. It runs until [`Server::close`].

@@ -150,11 +150,15 @@ pub fn update_status(kind: &Kind, new: &mut Value, old: &Value, now: &str) {
         }
     }
     keep_metadata_for_status(kind, object, old);
-    if (kind.group.as_str(), kind.kind.as_str()) == ("", "PersistentVolume") {
-        persistent_volume::set_phase_transition_time(object, old, now);
-    }
-    if (kind.group.as_str(), kind.kind.as_str()) == ("", "Pod") {
-        pod::status::keep_qos_class(object, old);
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "PersistentVolume") => {
+            persistent_volume::set_phase_transition_time(object, old, now);
+        }
+        ("", "Pod") => pod::status::keep_qos_class(object, old),
+        ("certificates.k8s.io", "CertificateSigningRequest") => {
+            certificate_signing_request::set_condition_times(object, old, now);
+        }
+        _ => {}
     }
     defaults::fill_again(kind, object);
 }

@@ -11,6 +11,7 @@ pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod image;
 mod kubeconfig_file;
+mod listen;
 mod live_area;
 pub(crate) mod machine;
 mod mirror_flags;

@@ -19,7 +19,7 @@ mod report;
 
 /// Runs one command and reports its error. Exit codes: 0 success, 1 failure, 2 invalid command line.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match arguments::Arguments::try_parse_from(args) {
+    let arguments = match arguments::Arguments::try_parse_from(without_help_command(args)) {
         Ok(arguments) => arguments,
         Err(error) => return report::usage(&error),
     };
@@ -30,4 +30,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(code) => code,
         Err(error) => report::failure(&error, settings.format),
     }
+}
+
+/// `outrigger help COMMAND` is `outrigger COMMAND --help`.
+fn without_help_command(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    if args.get(1).is_some_and(|command| command == "help") {
+        args.remove(1);
+        args.push("--help".into());
+    }
+    args
 }

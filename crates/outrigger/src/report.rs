@@ -13,8 +13,16 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     };
-    // A failed write to stderr cannot be reported anywhere.
-    let _ = error.print();
+    let text = error.render();
+    // A failed write cannot be reported anywhere.
+    let _ = if error.use_stderr() {
+        // Spelled as in the errors of commands.
+        let text = text.ansi().to_string().replacen("error:", "Error:", 1);
+        anstream::stderr().lock().write_all(text.as_bytes())
+    } else {
+        let text = text.ansi().to_string();
+        anstream::stdout().lock().write_all(text.as_bytes())
+    };
     code
 }
 

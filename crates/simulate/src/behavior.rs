@@ -46,6 +46,25 @@ impl Behavior {
     }
 }
 
+/// A warning for each new value of the annotation that has no effect, on the object and on its pod template.
+pub(super) fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
+    const TEMPLATES: [&str; 3] = ["", "/spec/template", "/spec/jobTemplate/spec/template"];
+    let unknown = TEMPLATES.iter().filter_map(|path| {
+        let object = new.pointer(path)?;
+        let value = annotation(object, SIMULATE);
+        let old = old.and_then(|old| old.pointer(path));
+        let is_new = old.is_none_or(|old| annotation(old, SIMULATE) != value);
+        (is_new && !value.is_empty() && Behavior::of(object).is_none()).then_some(value)
+    });
+    unknown
+        .map(|value| {
+            format!(
+                "annotation {SIMULATE}: unknown value \"{value}\" has no effect; valid values: normal, never-ready, crash-loop, slow=SECONDS, job-fails, pvc-pending"
+            )
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -64,5 +83,30 @@ mod tests {
         assert_eq!(behavior("slow=99999999"), Some(Behavior::Slow(MAX_DELAY)));
         assert_eq!(behavior("slow=x"), None);
         assert_eq!(behavior(""), None);
+    }
+
+    #[test]
+    fn unknown_values_are_warned_about_once() {
+        let annotated = |text: &str| json!({"annotations": {SIMULATE: text}});
+        let object = |own: &str, of_template: &str| json!({"metadata": annotated(own), "spec": {"template": {"metadata": annotated(of_template)}}});
+        for valid in [
+            "",
+            "normal",
+            "never-ready",
+            "crash-loop",
+            "slow=3",
+            "job-fails",
+            "pvc-pending",
+        ] {
+            assert!(warnings(&object(valid, valid), None).is_empty(), "{valid}");
+        }
+        let (good, bad) = (object("", "crash-loop"), object("", "crashloop"));
+        let found = warnings(&bad, Some(&good));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("\"crashloop\"") && found[0].contains("crash-loop, slow=SECONDS")
+        );
+        assert_eq!(warnings(&object("slow=x", "crashloop"), None).len(), 2);
+        assert!(warnings(&bad, Some(&bad)).is_empty());
     }
 }

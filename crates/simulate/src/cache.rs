@@ -6,7 +6,9 @@ use std::sync::Arc;
 use outrigger_apiserver::loopback::ResourcePath;
 use serde_json::Value;
 
-use super::object::{controller_uid, text};
+use super::node;
+use super::object::{controller_uid, is_terminated, text};
+use super::requests::Requests;
 
 /// The kinds that are watched: plural name, API version.
 pub(super) const WATCHED: &[(&str, &str)] = &[
@@ -74,6 +76,11 @@ pub(super) struct Cache {
     objects: HashMap<&'static str, BTreeMap<(String, String), Arc<Value>>>,
     /// By uid of the controller.
     controlled: HashMap<String, BTreeSet<ObjectRef>>,
+    /// What the pods on the simulated node request, and those that are being bound to it.
+    requested: Requests,
+    binding: HashMap<ObjectRef, Requests>,
+    /// Pods that are not bound to a node.
+    unscheduled: BTreeSet<ObjectRef>,
     /// Uids of objects that the simulation has deleted and whose DELETED event is still to come.
     tombstones: HashSet<String>,
     /// The highest resource version that the watch of a kind has delivered.
@@ -112,6 +119,33 @@ impl Cache {
         ids.filter_map(|id| self.get(id)).collect()
     }
 
+    /// What the pods on the simulated node request.
+    pub(super) fn requested(&self) -> &Requests {
+        &self.requested
+    }
+
+    /// Pods that are not bound to a node.
+    pub(super) fn unscheduled(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.unscheduled.iter()
+    }
+
+    /// Counts the requests of a pod while it is being bound to the node.
+    pub(super) fn begin_binding(&mut self, id: &ObjectRef) {
+        let Some(pod) = self.get(id) else {
+            return;
+        };
+        let requests = Requests::of(pod);
+        self.end_binding(id);
+        self.requested = self.requested.plus(&requests);
+        self.binding.insert(id.clone(), requests);
+    }
+
+    pub(super) fn end_binding(&mut self, id: &ObjectRef) {
+        if let Some(requests) = self.binding.remove(id) {
+            self.requested = self.requested.minus(&requests);
+        }
+    }
+
     /// Stores the result of a request of the simulation. Stale if the watch has delivered its deletion already.
     pub(super) fn apply_ahead(&mut self, plural: &'static str, object: Value) -> bool {
         let observed = self.observed.get(plural).copied().unwrap_or_default();
@@ -146,6 +180,12 @@ impl Cache {
         if let Some(controller) = controller_uid(&object) {
             let controlled = self.controlled.entry(controller.to_owned()).or_default();
             controlled.insert(id.clone());
+        }
+        if uses_node(plural, &object) {
+            self.requested = self.requested.plus(&Requests::of(&object));
+        }
+        if plural == "pods" && text(&object["spec"]["nodeName"]).is_empty() {
+            self.unscheduled.insert(id.clone());
         }
         let objects = self.objects.entry(plural).or_default();
         objects.insert((id.namespace, id.name), Arc::new(object));
@@ -190,6 +230,10 @@ impl Cache {
         let Some(old) = objects.remove(&(id.namespace.clone(), id.name.clone())) else {
             return;
         };
+        if uses_node(id.plural, &old) {
+            self.requested = self.requested.minus(&Requests::of(&old));
+        }
+        self.unscheduled.remove(id);
         if let Some(controller) = controller_uid(&old)
             && let Some(controlled) = self.controlled.get_mut(controller)
         {
@@ -199,6 +243,11 @@ impl Cache {
             }
         }
     }
+}
+
+/// Whether an object is a pod that uses resources of the simulated node.
+fn uses_node(plural: &str, object: &Value) -> bool {
+    plural == "pods" && object["spec"]["nodeName"] == node::NAME && !is_terminated(object)
 }
 
 fn uid(object: &Value) -> &str {

@@ -233,6 +233,9 @@ impl Controller {
     }
 
     fn spawn(&mut self, id: ObjectRef, actions: Vec<Action>) {
+        if matches!(actions.as_slice(), [Action::Bind(_), ..]) {
+            self.cache.begin_binding(&id);
+        }
         self.in_progress.insert(id.clone(), false);
         let client = self.client.clone();
         self.tasks.spawn(async move {
@@ -255,6 +258,7 @@ impl Controller {
                 CacheUpdate::Deleted(id) => self.delete_ahead(&id),
             }
         }
+        self.cache.end_binding(&id);
         let again = self.in_progress.remove(&id).unwrap_or(false);
         let Some(why) = execution.failure else {
             let has_failed = self.failures.remove(&id).is_some();

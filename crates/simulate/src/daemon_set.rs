@@ -5,12 +5,13 @@ use serde_json::{Map, Value, json};
 use super::cache::ObjectRef;
 use super::node;
 use super::object::{
-    generation, insert_counts, insert_nonzero_counts, is_active, is_deleting, is_ready, label,
-    matches_labels, text, uid,
+    generation, insert_counts, insert_nonzero_counts, is_active, is_deleting, is_ready, items,
+    label, text, uid,
 };
 use super::plan::{Action, Context, Plan};
 use super::pod_template::PodOwner;
 use super::revision::{HASH, Revisions};
+use super::scheduling;
 
 pub(super) fn reconcile(set: &Value, ctx: &Context<'_>) -> Plan {
     if is_deleting(set) {
@@ -58,13 +59,22 @@ pub(super) fn reconcile(set: &Value, ctx: &Context<'_>) -> Plan {
     Plan::now(actions)
 }
 
-/// Whether the labels of the node match the node selector of the template.
+/// Whether the node matches the node selector and the node affinity of the template.
 fn matches_node(set: &Value, ctx: &Context<'_>) -> bool {
-    let wanted = &set["spec"]["template"]["spec"]["nodeSelector"];
-    let is_empty = wanted.as_object().is_none_or(Map::is_empty);
     let node = ctx.cache.get(&ObjectRef::new("nodes", "", node::NAME));
-    is_empty || node.is_some_and(|node| matches_labels(wanted, &node["metadata"]["labels"]))
+    let node = node.map_or(&Value::Null, |node| node);
+    scheduling::selects_node(&set["spec"]["template"]["spec"], node)
 }
+
+/// Taints that pods of all `DaemonSets` tolerate.
+const TOLERATED: [(&str, &str); 6] = [
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+];
 
 fn new_pod(set: &Value, hash: &str) -> Value {
     let owner = PodOwner {
@@ -79,6 +89,11 @@ fn new_pod(set: &Value, hash: &str) -> Value {
     let field = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node::NAME]}]});
     pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] =
         json!({"nodeSelectorTerms": [field]});
+    let own = items(&pod["spec"]["tolerations"]).iter().cloned();
+    let tolerated = TOLERATED.map(|(taint, effect)| {
+        json!({"key": format!("node.kubernetes.io/{taint}"), "operator": "Exists", "effect": effect})
+    });
+    pod["spec"]["tolerations"] = own.chain(tolerated).collect();
     pod
 }
 

@@ -22,7 +22,15 @@ const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 const MAX: &str = "deployment.kubernetes.io/max-replicas";
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Annotations of a Deployment that its sets do not inherit. A copy of the behavior would outlive it.
+const OWN_ANNOTATIONS: [&str; 6] = [
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deployment.kubernetes.io/revision-history",
+    REVISION,
+    DESIRED,
+    MAX,
+    SIMULATE,
+];
 
 /// A deployment and its replica sets.
 struct Sets<'a> {
@@ -164,13 +172,7 @@ impl Sets<'_> {
         let deployment = self.deployment;
         let template = &deployment["spec"]["template"];
         let hash = compute_hash(&without_hash(template, HASH));
-        let mut annotations = match &deployment["metadata"]["annotations"] {
-            Value::Object(annotations) => annotations.clone(),
-            _ => Map::new(),
-        };
-        annotations.remove(LAST_APPLIED);
-        // Pods inherit it from the Deployment. A copy would outlive it.
-        annotations.remove(SIMULATE);
+        let mut annotations = self.inherited_annotations();
         let next = self
             .all()
             .map(revision)
@@ -208,7 +210,16 @@ impl Sets<'_> {
         set
     }
 
-    /// Sets the revision annotation of the deployment and its current set to the highest of all sets.
+    /// The annotations that the current set has from the deployment.
+    fn inherited_annotations(&self) -> Map<String, Value> {
+        let annotations = self.deployment["metadata"]["annotations"].as_object();
+        let mut annotations = annotations.cloned().unwrap_or_default();
+        annotations.retain(|key, _| !OWN_ANNOTATIONS.contains(&key.as_str()));
+        annotations
+    }
+
+    /// Sets the revision annotation of the deployment and its current set to the highest of all sets, and copies the other
+    /// annotations to the current set.
     fn annotate_revision(&self) -> Vec<Action> {
         let Some(new) = self.new else {
             return Vec::new();
@@ -221,8 +232,11 @@ impl Sets<'_> {
         };
         let text = own.to_string();
         let mut actions = Vec::new();
-        if annotation(new, REVISION) != text {
-            let change = json!({"metadata": {"annotations": {REVISION: text}}});
+        let mut annotations = self.inherited_annotations();
+        annotations.insert(REVISION.to_owned(), text.as_str().into());
+        annotations.retain(|key, value| new["metadata"]["annotations"][key.as_str()] != *value);
+        if !annotations.is_empty() {
+            let change = json!({"metadata": {"annotations": annotations}});
             actions.push(Action::Patch(ObjectRef::of("replicasets", new), change));
         }
         if annotation(self.deployment, REVISION) != text {
@@ -307,9 +321,21 @@ impl Sets<'_> {
             )
         };
         let available = available.for_object(deployment, ctx, &["lastUpdateTime"]);
-        status.insert("conditions".to_owned(), json!([available, progressing]));
+        let conditions = [available, progressing].into_iter();
+        let conditions = conditions.chain(self.replica_failure(ctx));
+        status.insert("conditions".to_owned(), conditions.collect());
         let update = Action::update_status("deployments", deployment, &status);
         (update, deadline)
+    }
+
+    /// Why pods cannot be created: the failure of the current set, or else of an old one.
+    fn replica_failure(&self, ctx: &Context<'_>) -> Option<Value> {
+        let failure = self
+            .all()
+            .find_map(|set| condition(set, "ReplicaFailure"))?;
+        let (reason, message) = (text(&failure["reason"]), text(&failure["message"]));
+        let failure = Condition::new("ReplicaFailure", true).reason(reason, message);
+        Some(failure.for_object(self.deployment, ctx, &["lastUpdateTime"]))
     }
 
     fn progressing(

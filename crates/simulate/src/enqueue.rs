@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::behavior::SIMULATE;
 use super::cache::{Cache, ObjectRef};
 use super::object::{
-    annotation, controller, items, matches_labels, namespace, plural_of_controller, selects, text,
-    uid,
+    annotation, controller, is_terminated, items, matches_labels, namespace, plural_of_controller,
+    selects, text, uid,
 };
 
 /// The object itself and all objects whose state depends on it.
@@ -45,7 +45,10 @@ pub(super) fn objects_to_reconcile(
             namespace(object),
             &ObjectRef::of(plural, object).name,
         )),
-        "nodes" => ids.extend(all(cache, "daemonsets", "")),
+        "nodes" => {
+            ids.extend(all(cache, "daemonsets", ""));
+            ids.extend(cache.unscheduled().cloned());
+        }
         "persistentvolumes" => ids.extend(all(cache, "persistentvolumeclaims", "")),
         "deployments" | "replicasets" | "statefulsets" => {
             if plural == "replicasets" && controller(object).is_none() {
@@ -54,6 +57,10 @@ pub(super) fn objects_to_reconcile(
             ids.extend(all(cache, "horizontalpodautoscalers", namespace(object)));
         }
         _ => {}
+    }
+    if plural == "pods" && new.is_none_or(is_terminated) {
+        // There may be room for others now.
+        ids.extend(cache.unscheduled().cloned());
     }
     let behavior_changed =
         old.map(|old| annotation(old, SIMULATE)) != new.map(|new| annotation(new, SIMULATE));

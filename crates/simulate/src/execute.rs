@@ -27,8 +27,15 @@ pub(super) struct Execution {
 pub(super) async fn execute(client: &Client, actions: Vec<Action>) -> Execution {
     let mut updates = Vec::new();
     for action in actions {
+        if let Action::Record(event) = &action {
+            let path = collection("events").in_namespace(namespace(event));
+            if let Err(error) = client.create(&path, event).await {
+                tracing::debug!(%action, %error, "failed to record an event of the simulation");
+            }
+            continue;
+        }
         match execute_one(client, &action).await {
-            Ok(update) => updates.push(update),
+            Ok(update) => updates.extend(update),
             Err(error) if error.is_not_found() && needs_existing_object(&action) => {}
             Err(error) => {
                 // Conflicts are retried; a terminating namespace forbids new objects.
@@ -37,7 +44,10 @@ pub(super) async fn execute(client: &Client, actions: Vec<Action>) -> Execution 
                 }
                 return Execution {
                     updates,
-                    failure: Some(error.to_string()),
+                    failure: Some(match error {
+                        Error::Api { message, .. } => message,
+                        error => error.to_string(),
+                    }),
                 };
             }
         }
@@ -52,8 +62,9 @@ fn needs_existing_object(action: &Action) -> bool {
     !matches!(action, Action::Create(..))
 }
 
-async fn execute_one(client: &Client, action: &Action) -> Result<CacheUpdate, Error> {
-    Ok(match action {
+async fn execute_one(client: &Client, action: &Action) -> Result<Option<CacheUpdate>, Error> {
+    Ok(Some(match action {
+        Action::Record(_) => return Ok(None),
         Action::Create(plural, object) => {
             let path = collection(plural).in_namespace(namespace(object));
             CacheUpdate::Applied(plural, client.create(&path, object).await?)
@@ -89,7 +100,7 @@ async fn execute_one(client: &Client, action: &Action) -> Result<CacheUpdate, Er
                 deleted(id, response)
             }
         }
-    })
+    }))
 }
 
 fn background() -> Value {

@@ -20,6 +20,7 @@ mod daemon_set;
 mod deployment;
 mod disruption_budget;
 mod enqueue;
+mod event;
 mod execute;
 mod job;
 mod job_indexes;
@@ -31,8 +32,10 @@ mod pod;
 mod pod_template;
 mod reconcile;
 mod replica_set;
+mod requests;
 mod revision;
 mod rollout;
+mod scheduling;
 mod service;
 mod stateful_set;
 mod watch;
@@ -87,6 +90,10 @@ pub async fn run(client: Client, options: Options, closed: Receiver<bool>) {
 struct SimulatedNodes;
 
 impl Simulation for SimulatedNodes {
+    fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
+        behavior::warnings(new, old)
+    }
+
     fn pod_log(&self, pod: &Value, container: &str) -> Option<String> {
         if object::text(&pod["spec"]["nodeName"]) != node::NAME {
             return None;

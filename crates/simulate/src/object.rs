@@ -135,7 +135,12 @@ pub(super) fn is_ready(pod: &Value) -> bool {
 
 /// Whether a pod is neither terminated nor terminating.
 pub(super) fn is_active(pod: &Value) -> bool {
-    !is_deleting(pod) && !matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
+    !is_deleting(pod) && !is_terminated(pod)
+}
+
+/// Whether all containers of a pod have terminated.
+pub(super) fn is_terminated(pod: &Value) -> bool {
+    matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
 }
 
 pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {

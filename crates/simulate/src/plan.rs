@@ -23,6 +23,8 @@ pub(super) enum Action {
     Annotate(ObjectRef, Value),
     /// Binds a pod to the simulated node.
     Bind(ObjectRef),
+    /// Creates an Event. If that fails, nothing is repeated.
+    Record(Value),
     Delete(ObjectRef),
     /// Deletes a pod whose containers have terminated.
     DeleteNow(ObjectRef),
@@ -48,6 +50,7 @@ impl fmt::Display for Action {
                 let (namespace, name) = (namespace(object), name(object));
                 return write!(f, "create {plural} {namespace}/{name}");
             }
+            Self::Record(event) => return write!(f, "record event {}", event["reason"]),
             Self::Patch(object, _) => ("patch", object),
             Self::Status(object, _) => ("update the status of", object),
             Self::Annotate(object, _) => ("annotate", object),

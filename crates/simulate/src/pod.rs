@@ -8,9 +8,13 @@ use super::behavior::Behavior;
 use super::cache::ObjectRef;
 use super::condition::Condition;
 use super::containers;
+use super::event;
 use super::node;
 use super::object::{behavior, generation, is_deleting, items, namespace, text, uid};
 use super::plan::{Action, Context, Plan};
+use super::scheduling;
+
+const POD: (&str, &str) = ("v1", "Pod");
 
 /// The state of a pod and its containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,11 +39,14 @@ pub(super) fn reconcile(pod: &Value, ctx: &Context<'_>) -> Plan {
     if matches!(phase, "Succeeded" | "Failed") {
         return Plan::none();
     }
-    if let Some(claim) = unbound_claim(pod, ctx) {
-        return unschedulable(pod, ctx, &claim);
+    if let Some(message) = unbound_claim(pod, ctx) {
+        return unschedulable(pod, ctx, &message);
     }
     if text(&pod["spec"]["nodeName"]).is_empty() {
-        return Plan::now([Action::Bind(id)]);
+        return match scheduling::obstacle(pod, ctx) {
+            Some(message) => unschedulable(pod, ctx, &message),
+            None => Plan::now([Action::Bind(id)]),
+        };
     }
     if text(&pod["spec"]["nodeName"]) != node::NAME {
         // The pod belongs to a real node.
@@ -75,7 +82,9 @@ fn running(pod: &Value, behavior: Behavior, ctx: &Context<'_>) -> Plan {
             let restarts = containers::restarts(pod);
             let wait = ctx.options.delay.saturating_mul(1 << restarts.clamp(0, 8));
             let wait = wait.clamp(ctx.options.delay, Duration::from_mins(5));
-            Plan::after(format!("crash {restarts}"), wait, enter(Phase::Crashing))
+            let crash = enter(Phase::Crashing).into_iter();
+            let actions = crash.chain(back_off(pod, restarts, ctx));
+            Plan::after(format!("crash {restarts}"), wait, actions)
         }
         Behavior::NeverReady => Plan::now(enter(Phase::Running { is_ready: false })),
         Behavior::JobFails if finishes => {
@@ -86,37 +95,44 @@ fn running(pod: &Value, behavior: Behavior, ctx: &Context<'_>) -> Plan {
     }
 }
 
-/// A claim of the pod that is not bound.
+/// An event about a restart. The more there were, the fewer are recorded.
+fn back_off(pod: &Value, restarts: i64, ctx: &Context<'_>) -> Option<Action> {
+    let is_recorded = u64::try_from(restarts).is_ok_and(u64::is_power_of_two);
+    let message = "Back-off restarting failed container (simulated)";
+    is_recorded.then(|| event::warning(POD, pod, ("kubelet", "BackOff"), message, ctx))
+}
+
+/// Why a claim of the pod cannot be mounted.
 fn unbound_claim(pod: &Value, ctx: &Context<'_>) -> Option<String> {
     let volumes = items(&pod["spec"]["volumes"]).iter();
     let mut claims =
         volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
-    claims
-        .find(|claim| {
-            let id = ObjectRef::new("persistentvolumeclaims", namespace(pod), claim);
-            let claim = ctx.cache.get(&id);
-            claim.is_none_or(|claim| claim["status"]["phase"] != "Bound")
-        })
-        .map(str::to_owned)
+    claims.find_map(|name| {
+        let id = ObjectRef::new("persistentvolumeclaims", namespace(pod), name);
+        let reason = match ctx.cache.get(&id) {
+            Some(claim) if claim["status"]["phase"] == "Bound" => return None,
+            Some(_) => "pod has unbound immediate PersistentVolumeClaims".to_owned(),
+            None => format!("persistentvolumeclaim \"{name}\" not found"),
+        };
+        Some(format!("0/1 nodes are available: {reason}."))
+    })
 }
 
 /// A pod that cannot be scheduled.
-fn unschedulable(pod: &Value, ctx: &Context<'_>, claim: &str) -> Plan {
-    let id = ObjectRef::new("persistentvolumeclaims", namespace(pod), claim);
-    let message = match ctx.cache.get(&id) {
-        Some(_) => {
-            "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.".to_owned()
-        }
-        None => format!("0/1 nodes are available: persistentvolumeclaim \"{claim}\" not found."),
-    };
-    let scheduled = Condition::new("PodScheduled", false).reason("Unschedulable", &message);
+fn unschedulable(pod: &Value, ctx: &Context<'_>, message: &str) -> Plan {
+    let scheduled = Condition::new("PodScheduled", false).reason("Unschedulable", message);
     let mut status = Map::new();
     status.insert("phase".to_owned(), "Pending".into());
     status.insert(
         "conditions".to_owned(),
         json!([scheduled.for_object(pod, ctx, &[])]),
     );
-    Plan::now(Action::update_status("pods", pod, &status))
+    let update = Action::update_status("pods", pod, &status);
+    let source = ("default-scheduler", "FailedScheduling");
+    let event = update
+        .is_some()
+        .then(|| event::warning(POD, pod, source, message, ctx));
+    Plan::now(update.into_iter().chain(event))
 }
 
 /// Updates the status to that of a pod in this phase.

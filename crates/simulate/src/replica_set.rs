@@ -5,9 +5,10 @@ use serde_json::{Map, Value, json};
 use super::adoption;
 use super::cache::ObjectRef;
 use super::condition::Condition;
+use super::event;
 use super::object::{
-    generation, insert_counts, insert_nonzero_counts, integer, is_active, is_deleting, is_ready,
-    text, uid,
+    condition, generation, insert_counts, insert_nonzero_counts, integer, is_active, is_deleting,
+    is_ready, text, uid,
 };
 use super::plan::{Action, Context, Plan};
 use super::pod_template::PodOwner;
@@ -74,13 +75,22 @@ fn reconcile_pods(
     status.insert("observedGeneration".to_owned(), generation(set).into());
     let failure = ctx.failure.filter(|_| active.len() < wanted);
     let conditions = failure.map_or(Value::Null, |why| {
-        let condition = Condition::new("ReplicaFailure", true).reason("FailedCreate", why);
-        json!([condition.for_object(set, ctx, &[])])
+        let failed = Condition::new("ReplicaFailure", true).reason("FailedCreate", why);
+        json!([failed.for_object(set, ctx, &[])])
     });
     status.insert("conditions".to_owned(), conditions);
     // If a pod cannot be created, the status tells so.
     let mut actions: Vec<Action> = Vec::new();
-    actions.extend(Action::update_status(plural, set, &status));
+    let update = Action::update_status(plural, set, &status);
+    if let Some(why) = failure
+        && condition(set, "ReplicaFailure").is_none()
+    {
+        let about = (owner.api_version, owner.kind);
+        let source = ("replicaset-controller", "FailedCreate");
+        let message = format!("Error creating: {why}");
+        actions.push(event::warning(about, set, source, &message, ctx));
+    }
+    actions.extend(update);
     actions.extend(scale(owner, &active, wanted));
     Plan::now(actions)
 }

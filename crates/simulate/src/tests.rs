@@ -2,6 +2,7 @@
 
 mod adoption;
 mod partition;
+mod scheduling;
 
 use serde_json::{Value, json};
 
@@ -18,6 +19,8 @@ struct FakeServer {
     version: u64,
     /// Created (`+`) and deleted (`-`) objects, in order.
     log: Vec<String>,
+    /// Recorded events.
+    events: Vec<String>,
 }
 
 fn now() -> Timestamp {
@@ -34,6 +37,7 @@ impl FakeServer {
             },
             version: 0,
             log: Vec::new(),
+            events: Vec::new(),
         };
         server.create("nodes", node::new());
         server.log.clear();
@@ -108,6 +112,12 @@ impl FakeServer {
                 let mut pod = (**self.cache.get(&id).unwrap()).clone();
                 pod["spec"]["nodeName"] = node::NAME.into();
                 self.apply("pods", pod)
+            }
+            Action::Record(event) => {
+                let field = |key: &str| event[key].as_str().unwrap().to_owned();
+                self.events
+                    .push(format!("{}: {}", field("reason"), field("message")));
+                Vec::new()
             }
             Action::Delete(id) => self.delete(&id, false),
             Action::DeleteNow(id) => self.delete(&id, true),

@@ -6,7 +6,7 @@ mod folder;
 mod format;
 mod reserve;
 
-pub use error::{Corruption, OpenError, StorageError};
+pub use error::{Corruption, OpenError, RestoreError, StorageError};
 pub(super) use file::{File, write_copy};
 #[cfg(test)]
 pub(super) use format::create_empty as create_in;

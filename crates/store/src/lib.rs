@@ -28,7 +28,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{mpsc, oneshot, watch as signal};
 
-pub use backend::{Corruption, OpenError, StorageError};
+pub use backend::{Corruption, OpenError, RestoreError, StorageError};
 pub use clock::{Clock, SystemClock};
 pub use encoded::{EncodeError, EncodedObject, MAX_OBJECT_BYTES};
 pub use key::{Key, KeyError, Resource};
@@ -52,6 +52,8 @@ use writer::{Command, Request, Writer};
 pub struct Options {
     /// The data folder; without one, objects are kept in memory only, for tests and demos.
     pub folder: Option<PathBuf>,
+    /// Whether the folder must have a store already.
+    pub must_exist: bool,
     /// How many events the watch cache keeps.
     pub history: HistoryOptions,
     /// How many snapshots are kept for paginated lists.
@@ -67,6 +69,7 @@ impl Options {
     pub fn in_memory() -> Self {
         Self {
             folder: None,
+            must_exist: false,
             history: HistoryOptions::default(),
             retain: SnapshotRetention::default(),
             queue: 4096,
@@ -79,6 +82,14 @@ impl Options {
         Self {
             folder: Some(folder.into()),
             ..Self::in_memory()
+        }
+    }
+
+    /// A store that `folder` has already. Nothing is created.
+    pub fn in_existing_folder(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            must_exist: true,
+            ..Self::in_folder(folder)
         }
     }
 }
@@ -105,7 +116,7 @@ impl Store {
         let (backend, state) = match &options.folder {
             None => (Backend::Memory, State::new(FIRST_REVISION)),
             Some(folder) => {
-                let (file, state) = File::open(folder)?;
+                let (file, state) = File::open(folder, options.must_exist)?;
                 (Backend::File(Box::new(file)), state)
             }
         };
@@ -199,7 +210,7 @@ impl Store {
         self.shared.watch_cache.watch(scope, revision)
     }
 
-    /// Writes a copy of the current state to a new file. To restore it, put it into an empty folder as `store.redb`.
+    /// Writes a copy of the current state to a new file, for [`restore`].
     /// Blocks on disk I/O, but does not block writes.
     pub fn backup(&self, path: &Path) -> Result<Backup, BackupError> {
         if path.try_exists().unwrap_or(true) {
@@ -246,6 +257,17 @@ impl Store {
 pub struct Backup {
     pub revision: u64,
     pub objects: usize,
+}
+
+/// Copies a backup into `folder`, which must be empty or not exist, and verifies the copy. If this fails, the folder has no
+/// store.
+pub fn restore(backup: &Path, folder: &Path) -> Result<Backup, RestoreError> {
+    let state = File::restore(backup, folder)?;
+    let objects = Snapshot::new(Arc::new(state));
+    Ok(Backup {
+        revision: objects.revision(),
+        objects: objects.list(&Scope::everything()).count(),
+    })
 }
 
 /// Why a backup failed.

@@ -331,6 +331,10 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         if self.subresource.is_empty() {
             let warnings = warnings::of_write(&self.ctx.kind, new, old);
             self.ctx.warn_all(warnings);
+            if let Some(simulation) = self.ctx.state.simulation() {
+                let warnings = simulation.warnings(new, old);
+                self.ctx.warn_all(warnings);
+            }
         }
     }
 

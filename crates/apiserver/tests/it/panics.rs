@@ -20,6 +20,10 @@ struct Broken;
 
 #[expect(clippy::panic, reason = "that is the point")]
 impl Simulation for Broken {
+    fn warnings(&self, _: &Value, _: Option<&Value>) -> Vec<String> {
+        Vec::new()
+    }
+
     fn pod_log(&self, _: &Value, _: &str) -> Option<String> {
         panic!("no log today");
     }

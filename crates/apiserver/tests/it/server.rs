@@ -263,6 +263,10 @@ async fn generates_names_with_the_prefix_of_a_definition() {
 struct NoNodes;
 
 impl Simulation for NoNodes {
+    fn warnings(&self, _: &Value, _: Option<&Value>) -> Vec<String> {
+        Vec::new()
+    }
+
     fn pod_log(&self, _: &Value, _: &str) -> Option<String> {
         None
     }

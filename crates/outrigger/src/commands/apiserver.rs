@@ -1,12 +1,13 @@
 //! `outrigger apiserver`: a Kubernetes API server in one process, with its data in one file.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use crate::printer::Printer;
 
 mod backup;
 mod export;
+mod manifest;
+mod restore;
 mod run;
 
 const EXAMPLES: &str = "\
@@ -14,9 +15,11 @@ Examples:
   outrigger apiserver --data ./data --kubeconfig ./kubeconfig
   outrigger apiserver --in-memory --simulate-workloads --kubeconfig ./kubeconfig
   outrigger apiserver backup --data ./data ./backup.redb
+  outrigger apiserver restore ./backup.redb --data ./new
   outrigger apiserver export --data ./data > objects.yaml";
 
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("storage").required(true))]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -28,19 +31,14 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
     /// Back up all objects to a file
+    #[command(after_help = backup::EXAMPLES)]
     Backup(backup::Args),
-    /// Print all objects
+    /// Print the objects as manifests for `kubectl apply`
+    #[command(after_help = export::EXAMPLES)]
     Export(export::Args),
-}
-
-/// Rejects a data folder that does not exist, which would be created otherwise.
-fn check_exists(data: &Path) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        data.is_dir(),
-        "data folder {} does not exist",
-        data.display()
-    );
-    Ok(())
+    /// Restore a backup to a new data folder
+    #[command(after_help = restore::EXAMPLES)]
+    Restore(restore::Args),
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -48,5 +46,6 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         None => run::run(&args.run, printer),
         Some(Verb::Backup(args)) => backup::run(args, printer),
         Some(Verb::Export(args)) => export::run(args, printer),
+        Some(Verb::Restore(args)) => restore::run(args, printer),
     }
 }

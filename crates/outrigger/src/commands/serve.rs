@@ -20,6 +20,7 @@ use outrigger_controller::{
 };
 use outrigger_repository::Rules;
 
+use super::listen::parse_address;
 use super::plugin::connect::{self, load_config};
 use super::runtime::{self, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
@@ -81,11 +82,11 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Trust")]
     allow_http_clusters: bool,
     /// Serve /healthz and /readyz at this address, without a token [default: off]
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Monitoring")]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Monitoring", value_parser = parse_address)]
     health_address: Option<SocketAddr>,
     /// Serve Prometheus metrics at /metrics on this address [default: off]. Except on loopback, they are served over TLS
     /// to tokens that may get the non-resource URL /metrics
-    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Monitoring")]
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Monitoring", value_parser = parse_address)]
     metrics_address: Option<SocketAddr>,
     /// Format of the log lines on stderr
     #[arg(

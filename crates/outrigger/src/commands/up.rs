@@ -18,7 +18,7 @@ use kube::Client;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::plugin::Plugin;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::transport::Listener;
+use outrigger_apiserver::transport::{KUBECONFIG_NAME, Listener, Written};
 use outrigger_controller::{ClusterOptions, crds};
 use outrigger_simulate as simulate;
 use tokio::sync::Notify;
@@ -26,6 +26,7 @@ use tokio::sync::Notify;
 use self::stand_ins::StandIns;
 use super::cluster::watch::Watch;
 use super::kubeconfig_file;
+use super::listen::{explain, parse_address};
 use super::plugin::file;
 use super::runtime::{self, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
@@ -60,11 +61,11 @@ pub(crate) struct Args {
     /// Exit when all clusters are Running and all plugins are Ready, or one fails
     #[arg(long)]
     once: bool,
-    /// File to write the kubeconfig to
+    /// Kubeconfig to add the cluster to; other clusters in it are kept
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Address to listen on; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_address)]
     listen: SocketAddr,
     /// Rewrite all images to this registry, unless a plugin sets its own
     #[arg(long, value_name = "HOST[/PATH]")]
@@ -92,7 +93,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         Some(folder) => Options::in_folder(folder),
         None => Options::in_memory(),
     };
-    let listener = Listener::bind(args.listen, false).await?;
+    let listener = Listener::bind(args.listen, false).await.map_err(explain)?;
     let address = listener.address();
     let server = Server::open(options)
         .await
@@ -107,12 +108,12 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         },
     );
     let kubeconfig =
-        Kubeconfig::write(args, |path| kubeconfig_file::write(path, address, &server))?;
+        KubeconfigFile::write(args, |path| kubeconfig_file::write(path, address, &server))?;
     printer.line(&kubeconfig.path.display().to_string())?;
     let client = Client::new(server.service(), "default");
     crds::install(&client, true).await?;
     let objects = (plugins, manifests);
-    let result = run_controller(args, client, objects, &kubeconfig.path, shutdown).await;
+    let result = run_controller(args, client, objects, &kubeconfig, shutdown).await;
     server.close().await;
     stand_ins.stop().await;
     let report = result?;
@@ -128,7 +129,7 @@ async fn run_controller(
     args: &Args,
     client: Client,
     (plugins, manifests): (Vec<Plugin>, Vec<Cluster>),
-    kubeconfig: &Path,
+    kubeconfig: &KubeconfigFile,
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<watch::Report> {
     let options = outrigger_controller::Options {
@@ -184,11 +185,14 @@ async fn run_controller(
     result
 }
 
-fn print_next_steps(kubeconfig: &Path, clusters: &[String]) {
-    let path = kubeconfig.display();
+fn print_next_steps(kubeconfig: &KubeconfigFile, clusters: &[String]) {
+    let path = kubeconfig.path.display();
     note("workloads are simulated: pods become ready, but no containers run");
     note("try in another terminal:");
     note(&format!("  export KUBECONFIG={path}"));
+    if !kubeconfig.is_current {
+        note(&format!("  kubectl config use-context {KUBECONFIG_NAME}"));
+    }
     if let [cluster, ..] = clusters {
         note(&format!("  outrigger cluster status {cluster}"));
         note(&format!("  outrigger cluster logs {cluster}"));
@@ -205,16 +209,17 @@ fn print_next_steps(kubeconfig: &Path, clusters: &[String]) {
 }
 
 /// A kubeconfig on disk, removed on drop if it is in a temporary folder.
-struct Kubeconfig {
+struct KubeconfigFile {
     path: PathBuf,
+    is_current: bool,
     temporary_folder: Option<PathBuf>,
 }
 
-impl Kubeconfig {
-    fn write<E>(args: &Args, write: impl Fn(&Path) -> Result<(), E>) -> anyhow::Result<Self>
-    where
-        E: Into<anyhow::Error>,
-    {
+impl KubeconfigFile {
+    fn write(
+        args: &Args,
+        write: impl Fn(&Path) -> anyhow::Result<Written>,
+    ) -> anyhow::Result<Self> {
         let (path, temporary_folder) = match (&args.kubeconfig, &args.data) {
             (Some(path), _) => (path.clone(), None),
             (None, Some(data)) => (data.join("kubeconfig"), None),
@@ -224,13 +229,14 @@ impl Kubeconfig {
             }
         };
         let path = std::path::absolute(&path).unwrap_or(path);
-        write(&path).map_err(Into::into)?;
+        let Written { is_current } = write(&path)?;
         if let (Some(_), Some(data)) = (&args.kubeconfig, &args.data) {
             // For `apiserver backup`.
-            write(&data.join("kubeconfig")).map_err(Into::into)?;
+            write(&data.join("kubeconfig"))?;
         }
         Ok(Self {
             path,
+            is_current,
             temporary_folder,
         })
     }
@@ -246,7 +252,7 @@ fn private_temporary_folder() -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-impl Drop for Kubeconfig {
+impl Drop for KubeconfigFile {
     fn drop(&mut self) {
         if let Some(folder) = &self.temporary_folder {
             // A file that is left behind is harmless: its server has stopped.

@@ -58,3 +58,44 @@ fn completion_prints_a_script_for_each_shell() {
         assert!(text.contains("outrigger"), "{text}");
     }
 }
+
+#[test]
+fn the_help_command_prints_the_help_of_a_command() {
+    assert_eq!(run(&["help"]), run(&["--help"]));
+    let help = run(&["help", "apiserver", "backup"]);
+    assert_eq!(help, run(&["apiserver", "backup", "--help"]));
+    assert!(help.starts_with("exit code: 0"), "{help}");
+}
+
+#[test]
+fn a_server_needs_a_place_for_its_data() {
+    let text = run(&["apiserver"]);
+    assert!(text.starts_with("exit code: 2"), "{text}");
+    assert!(text.contains("<--data <DIR>|--in-memory>"), "{text}");
+    assert!(text.contains("Error: the following required"), "{text}");
+}
+
+#[test]
+fn an_invalid_address_is_answered_with_an_example() {
+    let text = run(&["apiserver", "--in-memory", "--listen", "example.com:80"]);
+    assert!(text.starts_with("exit code: 2"), "{text}");
+    assert!(text.contains("such as 127.0.0.1:7445"), "{text}");
+}
+
+#[test]
+fn a_port_in_use_is_answered_with_another_port() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    for command in [
+        &["apiserver", "--in-memory", "--listen", &address][..],
+        &["up", "--listen", &address],
+        &["registry", "serve", "--data", "a", "--listen", &address],
+    ] {
+        let text = run(command);
+        assert!(
+            text.contains("hint: choose another port, or 0 for a free one"),
+            "{text}"
+        );
+        assert!(!text.contains("--allow-remote"), "{text}");
+    }
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
 
+mod apiserver;
 mod chart;
 mod command_line;
 mod docs;

@@ -12,6 +12,9 @@ pub enum OpenError {
     /// Another process, or another store in this process, has locked the folder.
     #[error("the data folder {} is in use by another process", folder.display())]
     InUse { folder: PathBuf },
+    /// The folder must have a store and has none.
+    #[error("{} has no data of an API server", folder.display())]
+    NoStore { folder: PathBuf },
     /// The folder cannot be created, read or locked.
     #[error("failed to prepare the data folder {}", folder.display())]
     Folder {
@@ -35,6 +38,23 @@ pub enum OpenError {
     Storage(#[from] StorageError),
     #[error("failed to start the writer thread")]
     Thread(#[source] io::Error),
+}
+
+/// Why a backup cannot be restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// Only an empty folder is written to.
+    #[error("{} is not empty", folder.display())]
+    NotEmpty { folder: PathBuf },
+    #[error("failed to copy {}", backup.display())]
+    Copy {
+        backup: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The file is not a backup, or damaged.
+    #[error(transparent)]
+    Open(#[from] OpenError),
 }
 
 /// How a file is corrupt.

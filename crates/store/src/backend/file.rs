@@ -11,8 +11,8 @@ use std::sync::Arc;
 use redb::{Builder, Database, DatabaseError};
 
 use super::FIRST_REVISION;
-use super::error::{OpenError, StorageError, open_error};
-use super::folder::{Folder, write_whole};
+use super::error::{OpenError, RestoreError, StorageError, open_error};
+use super::folder::{self, Folder, write_whole};
 use super::format::{self, Changes};
 use super::reserve::Reserve;
 use crate::batch::Writes;
@@ -45,7 +45,12 @@ pub(crate) struct File {
 
 impl File {
     /// Locks the folder, creates the file if needed, and loads it.
-    pub(crate) fn open(folder: &Path) -> Result<(Self, State), OpenError> {
+    pub(crate) fn open(folder: &Path, must_exist: bool) -> Result<(Self, State), OpenError> {
+        if must_exist && !folder::has_store(folder) {
+            return Err(OpenError::NoStore {
+                folder: folder.to_owned(),
+            });
+        }
         let folder = Folder::lock(folder)?;
         let path = folder.store();
         let exists = path.try_exists().map_err(|source| OpenError::Folder {
@@ -59,6 +64,32 @@ impl File {
         let open: Opener = Box::new(move |builder| builder.open(&file));
         let length = || fs_err::metadata(&path).map_or(0, |metadata| metadata.len());
         Self::with(path.clone(), open, length, Box::new(folder))
+    }
+
+    /// Copies `backup` to an empty folder and loads the copy.
+    pub(crate) fn restore(backup: &Path, folder: &Path) -> Result<State, RestoreError> {
+        if !folder::is_empty(folder) {
+            return Err(RestoreError::NotEmpty {
+                folder: folder.to_owned(),
+            });
+        }
+        let failed = |source| RestoreError::Copy {
+            backup: backup.to_owned(),
+            source,
+        };
+        let mut from = fs_err::File::open(backup).map_err(failed)?;
+        let locked = Folder::lock(folder)?;
+        let path = locked.store();
+        let copy = |mut to: fs_err::File| std::io::copy(&mut from, &mut to).map(drop);
+        write_whole(&path, copy).map_err(failed)?.map_err(failed)?;
+        let file = path.clone();
+        let open: Opener = Box::new(move |builder| builder.open(&file));
+        let loaded = Self::with(path, open, || 0, Box::new(locked));
+        if loaded.is_err() {
+            // The error matters more than what is left.
+            let _ = folder::remove_files(folder);
+        }
+        Ok(loaded?.1)
     }
 
     /// Loads the database that `open` opens.

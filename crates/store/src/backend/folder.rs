@@ -63,6 +63,30 @@ impl Folder {
     }
 }
 
+/// Whether a server has used the folder.
+pub(super) fn has_store(path: &Path) -> bool {
+    path.join(STORE).exists()
+}
+
+/// Whether the folder has no files, or does not exist.
+pub(super) fn is_empty(path: &Path) -> bool {
+    match fs_err::read_dir(path) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Removes the files of a store.
+pub(super) fn remove_files(path: &Path) -> io::Result<()> {
+    for name in [STORE, RESERVE, LOCK] {
+        match fs_err::remove_file(path.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// A file whose blocks are allocated.
 impl Reserve for Folder {
     fn allocate(&self) -> io::Result<()> {

@@ -71,15 +71,13 @@ async fn the_history_begins_when_the_store_opens() {
 }
 
 #[tokio::test]
-async fn a_backup_opens_as_a_store() {
+async fn a_backup_is_restored_to_an_empty_folder() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(Options::in_folder(folder.path().join("data"))).unwrap();
     for number in 0..100 {
         put(&store, &format!("p{number}"), "1").await;
     }
-    let copy = folder.path().join("copy");
-    fs_err::create_dir(&copy).unwrap();
-    let file = copy.join("store.redb");
+    let file = folder.path().join("backup.redb");
     let before = store.snapshot();
     assert_eq!(store.backup(&file).unwrap().revision, before.revision());
     put(&store, "later", "1").await;
@@ -88,9 +86,38 @@ async fn a_backup_opens_as_a_store() {
         Err(BackupError::Exists { .. })
     ));
 
-    let restored = Store::open(Options::in_folder(&copy)).unwrap();
+    let copy = folder.path().join("copy");
+    let described = restore(&file, &copy).unwrap();
+    assert_eq!(
+        (described.objects, described.revision),
+        (100, before.revision())
+    );
+    assert!(matches!(
+        restore(&file, &copy),
+        Err(RestoreError::NotEmpty { .. })
+    ));
+    let restored = Store::open(Options::in_existing_folder(&copy)).unwrap();
     assert_eq!(restored.revision(), before.revision());
     assert_eq!(contents(&restored.snapshot()), contents(&before));
     store.close().await;
     restored.close().await;
+}
+
+#[test]
+fn a_file_that_is_no_backup_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, copy) = (folder.path().join("letter"), folder.path().join("copy"));
+    for text in ["", "Dear reader, this is not a database. Yours sincerely"] {
+        fs_err::write(&file, text).unwrap();
+        assert!(matches!(restore(&file, &copy), Err(RestoreError::Open(_))));
+        assert_eq!(fs_err::read_dir(&copy).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_folder_that_must_have_a_store_is_left_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = Store::open(Options::in_existing_folder(folder.path()));
+    assert!(matches!(opened, Err(OpenError::NoStore { .. })));
+    assert_eq!(fs_err::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -21,8 +21,8 @@ pub(super) fn prepare_for_update(
             set_field(new, "spec", "finalizers", finalizers);
         }
         "approval" => {
-            let conditions = new["status"].get("conditions").cloned();
             prepare::update_status(kind, new, old, now);
+            let conditions = new["status"].get("conditions").cloned();
             new["status"] = old["status"].clone();
             set_field(new, "status", "conditions", conditions);
         }

@@ -1,4 +1,4 @@
-//! Copies all objects to one file. To restore it, move the file into an empty data folder as `store.redb`.
+//! Copies all objects to one file, for `apiserver restore`.
 //!
 //! If a server uses the data folder, the copy comes from that server.
 
@@ -12,13 +12,20 @@ use futures::StreamExt as _;
 use http_body_util::BodyExt as _;
 use kube::config::KubeConfigOptions;
 use outrigger_apiserver::server::backup;
+use outrigger_apiserver::transport::KUBECONFIG_NAME;
 use outrigger_store::{Backup, OpenError, Options, Store};
 
-use super::check_exists;
 use crate::commands::plugin::connect::read_kubeconfig;
 use crate::commands::runtime;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
+
+pub(super) const EXAMPLES: &str = "\
+A backup has all objects, also Secrets. It does not have the credentials of the server.
+
+Examples:
+  outrigger apiserver backup --data ./data ./backup.redb
+  outrigger apiserver restore ./backup.redb --data ./new";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -30,9 +37,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    check_exists(&args.data)?;
     let folder = &args.data;
-    let backup = match Store::open(Options::in_folder(folder)) {
+    let backup = match Store::open(Options::in_existing_folder(folder)) {
         Ok(store) => store
             .backup(&args.file)
             .context("failed to write the backup")?,
@@ -40,11 +46,16 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             .context("failed to get a backup from the running server")?,
         Err(error) => return Err(error).context("failed to open the data folder"),
     };
+    print(printer, backup)?;
     let path = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
-    printer.line(&format!("objects {}", backup.objects))?;
-    printer.line(&format!("resourceVersion {}", backup.revision))?;
     printer.line(&format!("file {}", path.display()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what a backup has.
+pub(super) fn print(printer: &Printer, backup: Backup) -> anyhow::Result<()> {
+    printer.line(&format!("objects {}", backup.objects))?;
+    printer.line(&format!("resourceVersion {}", backup.revision))
 }
 
 /// Gets a backup from the server that uses the folder, and wrote its kubeconfig there.
@@ -55,8 +66,11 @@ async fn download(folder: &Path, path: &Path) -> anyhow::Result<Backup> {
     let kubeconfig = read_kubeconfig(&folder.join("kubeconfig"))
         .context("failed to read the kubeconfig in the data folder")
         .hint("a server of an older version has to be stopped")?;
-    let config =
-        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    let options = KubeConfigOptions {
+        context: Some(KUBECONFIG_NAME.to_owned()),
+        ..KubeConfigOptions::default()
+    };
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     let client = kube::Client::try_from(config)?;
     let request = http::Request::get(backup::PATH).body(kube::client::Body::empty())?;
     let response = client.send(request).await?;

@@ -1,24 +1,38 @@
-//! Prints all objects as YAML or JSON.
+//! Prints the objects as YAML or JSON: as manifests, or as they are stored.
 
-use std::path::PathBuf;
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use outrigger_store::{Object, Options, Scope, Store};
+use outrigger_store::{Object, OpenError, Options, Scope, Store};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::check_exists;
+use super::manifest::{creation_order, manifest};
 use crate::arguments::Output;
 use crate::printer::Printer;
+use crate::report::hinted;
+
+pub(super) const EXAMPLES: &str = "\
+Manifests have what users specify: no status, no UIDs, and no objects that a server or a controller creates
+itself, such as Events, the Pods of a Deployment or the default roles. Secrets are printed too.
+
+Examples:
+  outrigger apiserver export --data ./data > objects.yaml
+  kubectl apply -f objects.yaml     Again if it has custom resources: their definitions must be served first
+  outrigger apiserver export --data ./data --raw -o json";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Data folder of the server, which must be stopped
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Print all objects as they are stored
+    #[arg(long)]
+    raw: bool,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Format,
@@ -34,35 +48,50 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    check_exists(&args.data)?;
-    let store = Store::open(Options::in_folder(&args.data));
-    let store = store.context("failed to open the data folder")?;
+    let store = open(&args.data)?;
     let snapshot = store.snapshot();
     let scope = Scope::everything();
-    let objects = snapshot.list(&scope);
+    let objects = snapshot.list(&scope).map(|object| Item::parse(object));
+    let items: Vec<Item<'_>> = if args.raw {
+        objects.collect::<Result<_, _>>()?
+    } else {
+        let mut items = objects
+            .filter_map(|item| item.map(Item::into_manifest).transpose())
+            .collect::<Result<Vec<_>, _>>()?;
+        items.sort_by(Item::creation_order);
+        items
+    };
     match args.output {
         Format::Yaml => {
-            for object in objects {
+            for item in &items {
                 printer.line("---")?;
-                match Item::parse(object)? {
-                    Item::Value(value) => printer.value(Output::Yaml, &value)?,
+                match item {
+                    Item::Value(value) => printer.value(Output::Yaml, value)?,
                     // JSON is YAML too.
                     Item::Deep(json) => printer.line(json.get())?,
                 }
             }
         }
         Format::Json => {
-            let items: anyhow::Result<Vec<Item<'_>>> =
-                objects.map(|object| Item::parse(object)).collect();
             let list = List {
                 api_version: "v1",
-                items: items?,
+                items,
                 kind: "List",
             };
             printer.value(Output::Json, &list)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn open(folder: &Path) -> anyhow::Result<Store> {
+    let opened = Store::open(Options::in_existing_folder(folder)).map_err(|error| {
+        let is_used = matches!(error, OpenError::InUse { .. });
+        let hint =
+            "stop the server, or use `outrigger apiserver backup`, which a running one allows";
+        hinted(error, is_used.then(|| hint.to_owned()))
+    });
+    opened.context("failed to open the data folder")
 }
 
 #[derive(Serialize)]
@@ -88,5 +117,20 @@ impl<'o> Item<'o> {
         let item = serde_json::from_slice(bytes).map(Self::Value);
         item.or_else(|_| serde_json::from_slice(bytes).map(Self::Deep))
             .with_context(|| format!("failed to parse {}", object.key()))
+    }
+
+    /// A deep object stays as it is.
+    fn into_manifest(self) -> Option<Self> {
+        match self {
+            Self::Value(value) => manifest(value).map(Self::Value),
+            deep @ Self::Deep(_) => Some(deep),
+        }
+    }
+
+    fn creation_order(a: &Self, b: &Self) -> Ordering {
+        match (a, b) {
+            (Self::Value(a), Self::Value(b)) => creation_order(a, b),
+            _ => Ordering::Equal,
+        }
     }
 }

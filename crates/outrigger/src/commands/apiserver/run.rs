@@ -11,32 +11,28 @@ use outrigger_apiserver::transport::Listener;
 use outrigger_simulate as simulate;
 
 use crate::commands::kubeconfig_file;
+use crate::commands::listen::{self, parse_address};
 use crate::commands::runtime::{self, shutdown_signal};
 use crate::input_file;
 use crate::printer::Printer;
-use crate::report::{HintExt as _, note};
+use crate::report::note;
 
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
     /// Data folder, created if it does not exist
-    #[arg(
-        long,
-        value_name = "DIR",
-        required_unless_present = "in_memory",
-        conflicts_with = "in_memory"
-    )]
+    #[arg(long, value_name = "DIR", group = "storage")]
     data: Option<PathBuf>,
     /// Keep all objects in memory only
-    #[arg(long)]
+    #[arg(long, group = "storage")]
     in_memory: bool,
     /// Address to listen on; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_address)]
     listen: SocketAddr,
     /// Allow an address that is reachable from other machines
     #[arg(long)]
     allow_remote: bool,
-    /// Write a kubeconfig with the admin token to this file
+    /// Add the server to this kubeconfig, with the admin token; other clusters in it are kept
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Static token file for authentication: lines of token,user,uid,"group1,group2"
@@ -64,7 +60,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     }
     let listener = Listener::bind(args.listen, args.allow_remote)
         .await
-        .hint("--allow-remote permits it; the admin token grants full access")?;
+        .map_err(listen::explain)?;
     let shutdown = shutdown_signal()?;
     let server = Server::open(options)
         .await
@@ -75,28 +71,31 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     if args.simulate_workloads {
         simulate::start(&server, simulate::Options::default());
     }
-    // For `apiserver backup`, and for whoever may read the folder.
-    let in_folder = args.data.as_ref().map(|folder| folder.join("kubeconfig"));
-    for path in in_folder.iter().chain(&args.kubeconfig) {
-        kubeconfig_file::write(path, address, &server)?;
+    if let Some(folder) = &args.data {
+        // For `apiserver backup`, and for whoever may read the folder.
+        kubeconfig_file::write(&folder.join("kubeconfig"), address, &server)?;
     }
+    let flags = match &args.kubeconfig {
+        Some(path) => {
+            let written = kubeconfig_file::write(path, address, &server)?;
+            Some(kubeconfig_file::kubectl_flags(path, written))
+        }
+        None => None,
+    };
     printer.line(&format!("https://{address}"))?;
-    print_next_steps(args);
+    print_next_steps(flags.as_deref(), args.simulate_workloads);
     shutdown.await;
     server.close().await;
     Ok(())
 }
 
 /// On stderr: stdout has only the address, for scripts.
-fn print_next_steps(args: &Args) {
-    match &args.kubeconfig {
-        Some(path) => note(&format!(
-            "ready; try: kubectl --kubeconfig {} get namespaces",
-            path.display()
-        )),
+fn print_next_steps(kubectl_flags: Option<&str>, is_simulated: bool) {
+    match kubectl_flags {
+        Some(flags) => note(&format!("ready; try: kubectl {flags} get namespaces")),
         None => note("ready; use --kubeconfig FILE to write a kubeconfig for clients"),
     }
-    if args.simulate_workloads {
+    if is_simulated {
         note("workloads are simulated: pods become ready, but no containers run");
     }
 }

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use outrigger_registry::{Access, Server, ServerOptions, Store, StoreOptions};
+use outrigger_registry::{Access, Server, ServerError, ServerOptions, Store, StoreOptions};
 
+use crate::commands::listen::{bind_hint, parse_address};
 use crate::commands::runtime;
 use crate::commands::size::Size;
 use crate::input_file;
 use crate::printer::Printer;
-use crate::report::HintExt as _;
+use crate::report::{HintExt as _, hinted};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
     /// Address to listen on
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5000")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5000", value_parser = parse_address)]
     listen: SocketAddr,
     /// Certificate chain in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -74,7 +75,14 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     };
     runtime::run(async {
         let shutdown = runtime::shutdown_signal()?;
-        let server = Server::bind(args.listen, store, options).await?;
+        let bound = Server::bind(args.listen, store, options).await;
+        let server = bound.map_err(|error| {
+            let hint = match &error {
+                ServerError::Listen { source, .. } => bind_hint(source.kind()),
+                _ => None,
+            };
+            hinted(error, hint)
+        })?;
         let address = server.address().context("the listener has no address")?;
         printer.line(&format!("{scheme}://{address}"))?;
         server.run(shutdown).await;

@@ -24,6 +24,8 @@ use tokio::sync::Semaphore;
 
 use super::authorization::Authorizer;
 use super::tls;
+use crate::commands::listen::bind_hint;
+use crate::report::hinted;
 
 /// More connections wait until one is closed.
 const MAX_CONNECTIONS: usize = 64;
@@ -79,6 +81,10 @@ pub(super) async fn serve_metrics(
 
 async fn bind(address: SocketAddr, what: &str) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|error| {
+        let hint = bind_hint(error.kind());
+        hinted(error, hint)
+    });
     let listener = listener.with_context(|| format!("failed to listen on {address}"))?;
     let address = listener.local_addr()?;
     tracing::info!(%address, "serving {what}");

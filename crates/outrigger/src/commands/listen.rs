@@ -1,0 +1,88 @@
+//! Addresses to listen on: how users write them, and what to do when one cannot be used.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use outrigger_apiserver::transport::ListenError;
+
+use crate::report::hinted;
+
+/// Parses `HOST:PORT`, `:PORT` or `HOST`. The host is an IP address or `localhost`, the default; the default port is 0.
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let (host, port) = match text.parse::<IpAddr>() {
+        Ok(address) => return Ok(SocketAddr::new(address, 0)),
+        Err(_) => text.rsplit_once(':').unwrap_or((text, "0")),
+    };
+    let address = match host.trim_start_matches('[').trim_end_matches(']') {
+        "" | "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
+        host => host.parse().ok(),
+    };
+    match (address, port.parse()) {
+        (Some(address), Ok(port)) if !text.is_empty() => Ok(SocketAddr::new(address, port)),
+        _ => Err("not an IP address and a port, such as 127.0.0.1:7445".to_owned()),
+    }
+}
+
+/// Adds what to do to an error of [`outrigger_apiserver::transport::Listener::bind`].
+pub(super) fn explain(error: ListenError) -> anyhow::Error {
+    let hint = match &error {
+        ListenError::NotLoopback { .. } => {
+            Some("--allow-remote permits it; the admin token grants full access".to_owned())
+        }
+        ListenError::Bind { source, .. } => bind_hint(source.kind()),
+        _ => None,
+    };
+    hinted(error, hint)
+}
+
+/// What to do when an address cannot be bound.
+pub(super) fn bind_hint(kind: ErrorKind) -> Option<String> {
+    let hint = match kind {
+        ErrorKind::AddrInUse | ErrorKind::PermissionDenied => {
+            "choose another port, or 0 for a free one"
+        }
+        ErrorKind::AddrNotAvailable => "choose an address of this machine, such as 127.0.0.1",
+        _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_default_host_and_port() {
+        for (text, expected) in [
+            ("127.0.0.1:7445", "127.0.0.1:7445"),
+            ("127.0.0.1", "127.0.0.1:0"),
+            ("localhost:7445", "127.0.0.1:7445"),
+            ("localhost", "127.0.0.1:0"),
+            (":7445", "127.0.0.1:7445"),
+            ("[::1]:7445", "[::1]:7445"),
+            ("::1", "[::1]:0"),
+        ] {
+            assert_eq!(parse_address(text), Ok(expected.parse().unwrap()), "{text}");
+        }
+        for text in [
+            "",
+            "7445",
+            "example.com:7445",
+            "127.0.0.1:",
+            "127.0.0.1:99999",
+        ] {
+            let error = parse_address(text).unwrap_err();
+            assert!(error.contains("such as 127.0.0.1:7445"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_hint_fits_the_reason_why_an_address_cannot_be_used() {
+        for kind in [ErrorKind::AddrInUse, ErrorKind::PermissionDenied] {
+            assert!(bind_hint(kind).unwrap().contains("choose another port"));
+        }
+        let hint = bind_hint(ErrorKind::AddrNotAvailable).unwrap();
+        assert!(hint.contains("an address of this machine"));
+        assert_eq!(bind_hint(ErrorKind::OutOfMemory), None);
+    }
+}
