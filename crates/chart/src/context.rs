@@ -25,8 +25,15 @@ pub struct Release {
     pub name: String,
     pub namespace: String,
     pub revision: u32,
-    pub is_install: bool,
-    pub is_upgrade: bool,
+    /// `None` in `helm lint`, where neither `.Release.IsInstall` nor `.Release.IsUpgrade` is set.
+    pub operation: Option<Operation>,
+}
+
+/// What a release is rendered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Install,
+    Upgrade,
 }
 
 /// A template with the context of its chart.
@@ -136,11 +143,12 @@ impl Renderable {
 
 impl Release {
     fn to_map(&self) -> Map {
+        let is = |operation| Value::Bool(self.operation == Some(operation));
         let entries = [
             ("Name", Value::str(self.name.as_str())),
             ("Namespace", Value::str(self.namespace.as_str())),
-            ("IsUpgrade", Value::Bool(self.is_upgrade)),
-            ("IsInstall", Value::Bool(self.is_install)),
+            ("IsUpgrade", is(Operation::Upgrade)),
+            ("IsInstall", is(Operation::Install)),
             ("Revision", Value::Int(i64::from(self.revision))),
             ("Service", Value::str("Helm")),
         ];

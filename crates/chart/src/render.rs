@@ -14,7 +14,7 @@ use crate::capabilities::Capabilities;
 use crate::chart::{Chart, Crd, crd_files};
 use crate::chart_tree::{ChartTree, NodeId};
 use crate::coalesce::Nulls;
-use crate::context::{self, Release, Renderable};
+use crate::context::{self, Operation, Release, Renderable};
 use crate::dependencies;
 use crate::error::{Error, TemplateError};
 use crate::load::WarnFn;
@@ -48,8 +48,7 @@ impl RenderOptions {
                 name: name.into(),
                 namespace: namespace.into(),
                 revision: 1,
-                is_install: true,
-                is_upgrade: false,
+                operation: Some(Operation::Install),
             },
             capabilities: Capabilities::offline(profile),
             skip_schema: false,

@@ -56,6 +56,21 @@ fn template_without_a_name_uses_helms_default() {
 }
 
 #[test]
+fn template_of_an_upgrade_is_not_an_install() {
+    let context = context();
+    let release = "release: {{ .Release.IsInstall }} {{ .Release.IsUpgrade }}\n";
+    context.write("small/templates/r.yaml", release).unwrap();
+    let render = |flags: &[&str]| {
+        let args = ["chart", "template", "rel", "small"];
+        context.run(args.iter().chain(flags).copied()).unwrap()
+    };
+    let text = render(&[]);
+    assert!(text.contains("release: true false"), "{text}");
+    let text = render(&["--is-upgrade"]);
+    assert!(text.contains("release: false true"), "{text}");
+}
+
+#[test]
 fn template_writes_files_to_the_output_dir() {
     let context = context();
     let text = context

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use outrigger_chart::render::release_name;
 use outrigger_chart::{
-    KubeVersion, PrintOptions, RenderOptions, print, print_template, render_cached,
+    KubeVersion, Operation, PrintOptions, RenderOptions, print, print_template, render_cached,
 };
 
 use super::host::LocalHost;
@@ -141,7 +141,9 @@ impl Args {
     fn render_options(&self, name: String) -> anyhow::Result<RenderOptions> {
         let profile = self.render.compat.profile();
         let mut options = RenderOptions::new(profile, name, &self.render.namespace);
-        options.release.is_upgrade = self.is_upgrade;
+        if self.is_upgrade {
+            options.release.operation = Some(Operation::Upgrade);
+        }
         options.skip_schema = self.skip_schema_validation;
         options.limits.stack_bytes = super::TEMPLATE_STACK;
         if let Some(version) = &self.kube_version {
