@@ -11,7 +11,7 @@ use std::rc::Rc;
 use outrigger_gotmpl::Data;
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 
-use crate::capabilities::CapabilitiesObject;
+use crate::capabilities;
 use crate::chart_tree::{ChartTree, NodeId};
 use crate::dependencies::table;
 use crate::files::FilesObject;
@@ -51,14 +51,13 @@ pub(crate) fn templates(
     options: &RenderOptions,
 ) -> BTreeMap<String, Renderable> {
     let profile = options.profile;
-    let capabilities = CapabilitiesObject::new(&options.capabilities, profile);
     let mut builder = Builder {
         tree,
         profile,
         memory_bytes: options.limits.memory_bytes,
         values_type: MapType::Named(profile.rules().values_type),
         release: Value::Map(options.release.to_map()),
-        capabilities: Value::Object(Rc::new(capabilities)),
+        capabilities: capabilities::object::value(&options.capabilities, profile),
         templates: BTreeMap::new(),
     };
     builder.chart(ChartTree::ROOT, values);

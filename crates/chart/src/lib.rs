@@ -17,6 +17,7 @@ pub mod error;
 mod files;
 mod glob;
 mod go_io;
+mod go_struct;
 mod govalidator;
 pub mod images;
 pub mod lint;
