@@ -124,14 +124,21 @@ fn render_chart(
     release_name::check(&options.release.name, profile)?;
     let mut tree = ChartTree::new(chart);
     dependencies::process(&mut tree, values, profile, &mut *warn)?;
-    let values = coalesce::coalesce(&tree, ChartTree::ROOT, values, Nulls::Remove, profile, warn)?;
+    let values = coalesce::coalesce(
+        &tree,
+        ChartTree::ROOT,
+        values,
+        Nulls::Remove,
+        profile,
+        &mut *warn,
+    )?;
     if !options.skip_schema {
         schema::validate(&tree, &values, profile)?;
     }
     check_kube_version(chart, &options.capabilities, profile)?;
     let mut files = render_files(&tree, &values, options, host, cache)?;
     let notes = take_notes(&mut files, tree.name(ChartTree::ROOT), options.sub_notes);
-    let (hooks, manifests) = manifest::sort(&files, profile)?;
+    let (hooks, manifests) = manifest::sort(&files, profile, warn)?;
     Ok(Rendered {
         manifests,
         hooks,
