@@ -29,7 +29,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Chart {
     /// Render the templates of a chart
-    Template(template::Args),
+    Template(Box<template::Args>),
     /// Examine a chart for possible issues
     Lint(lint::Args),
     /// Print the contents of a chart
