@@ -1,12 +1,10 @@
 //! `.Capabilities`: the Kubernetes version, the API versions and the Helm version.
 
 mod api_versions;
-mod object;
+pub(crate) mod object;
 
 use crate::profile::Profile;
 use crate::version::{self, VersionError};
-
-pub(crate) use object::CapabilitiesObject;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {

@@ -109,7 +109,7 @@ impl Coalescer<'_, '_, '_> {
                         if !default.is_nil() {
                             let key = key.to_text();
                             (self.tables.warn)(format!(
-                                "warning: skipped value for {path}.{key}: Not a table."
+                                "skipped value for {path}.{key}: Not a table."
                             ));
                         }
                         continue;
@@ -188,7 +188,7 @@ impl Coalescer<'_, '_, '_> {
             Some(Value::Map(globals)) => Some(globals),
             Some(_) => {
                 (self.tables.warn)(format!(
-                    "warning: skipping globals because {side} global is not a table."
+                    "skipping globals because {side} global is not a table."
                 ));
                 None
             }
@@ -216,14 +216,14 @@ impl Tables<'_> {
                     let path = join(prefix, &key.to_text());
                     let value = display_text(&value);
                     (self.warn)(format!(
-                        "warning: cannot overwrite table with non table for {path} ({value})"
+                        "cannot overwrite table with non table for {path} ({value})"
                     ));
                 }
                 (Some(Value::Map(_)), value) if !value.is_nil() => {
                     let path = join(prefix, &key.to_text());
                     let value = display_text(&value);
                     (self.warn)(format!(
-                        "warning: destination for {path} is a table. Ignoring non-table value ({value})"
+                        "destination for {path} is a table. Ignoring non-table value ({value})"
                     ));
                 }
                 _ => {}

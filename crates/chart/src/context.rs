@@ -11,7 +11,7 @@ use std::rc::Rc;
 use outrigger_gotmpl::Data;
 use outrigger_gotmpl::value::{Map, MapType, Str, Value};
 
-use crate::capabilities::CapabilitiesObject;
+use crate::capabilities;
 use crate::chart_tree::{ChartTree, NodeId};
 use crate::dependencies::table;
 use crate::files::FilesObject;
@@ -25,8 +25,15 @@ pub struct Release {
     pub name: String,
     pub namespace: String,
     pub revision: u32,
-    pub is_install: bool,
-    pub is_upgrade: bool,
+    /// `None` in `helm lint`, where neither `.Release.IsInstall` nor `.Release.IsUpgrade` is set.
+    pub operation: Option<Operation>,
+}
+
+/// What a release is rendered for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Install,
+    Upgrade,
 }
 
 /// A template with the context of its chart.
@@ -44,14 +51,13 @@ pub(crate) fn templates(
     options: &RenderOptions,
 ) -> BTreeMap<String, Renderable> {
     let profile = options.profile;
-    let capabilities = CapabilitiesObject::new(&options.capabilities, profile);
     let mut builder = Builder {
         tree,
         profile,
         memory_bytes: options.limits.memory_bytes,
         values_type: MapType::Named(profile.rules().values_type),
         release: Value::Map(options.release.to_map()),
-        capabilities: Value::Object(Rc::new(capabilities)),
+        capabilities: capabilities::object::value(&options.capabilities, profile),
         templates: BTreeMap::new(),
     };
     builder.chart(ChartTree::ROOT, values);
@@ -136,11 +142,12 @@ impl Renderable {
 
 impl Release {
     fn to_map(&self) -> Map {
+        let is = |operation| Value::Bool(self.operation == Some(operation));
         let entries = [
             ("Name", Value::str(self.name.as_str())),
             ("Namespace", Value::str(self.namespace.as_str())),
-            ("IsUpgrade", Value::Bool(self.is_upgrade)),
-            ("IsInstall", Value::Bool(self.is_install)),
+            ("IsUpgrade", is(Operation::Upgrade)),
+            ("IsInstall", is(Operation::Install)),
             ("Revision", Value::Int(i64::from(self.revision))),
             ("Service", Value::str("Helm")),
         ];

@@ -17,6 +17,7 @@ pub mod error;
 mod files;
 mod glob;
 mod go_io;
+mod go_struct;
 mod govalidator;
 pub mod images;
 pub mod lint;
@@ -41,7 +42,7 @@ pub mod yaml_value;
 
 pub use capabilities::{Capabilities, KubeVersion};
 pub use chart::{Chart, Crd, File};
-pub use context::Release;
+pub use context::{Operation, Release};
 pub use error::Error;
 pub use load::{from_archive, from_files, load_path, load_path_lazily};
 pub use manifest::{Manifest, hook::Hook};

@@ -48,8 +48,10 @@ pub struct LintOptions {
 /// The files of a chart on disk, which may be invalid. See [`load::lint_source`].
 #[derive(Debug)]
 pub struct Source {
-    /// The path in messages.
+    /// The path as the user typed it.
     pub path: String,
+    /// The path in messages about the chart's folder.
+    pub absolute_path: String,
     pub chart_yaml: Entry,
     pub values_yaml: Entry,
     pub schema: Entry,
@@ -131,7 +133,7 @@ fn check_values(linter: &mut Linter, source: &Source, values: &Map, options: &Li
         Entry::Folder => {
             let text = format!(
                 "unable to parse YAML: read {}/{FILE}: is a directory",
-                source.path
+                source.absolute_path
             );
             return linter.push(Severity::Error, FILE, text);
         }
@@ -238,7 +240,7 @@ fn check_dependencies(linter: &mut Linter, source: &Source) {
             "chart metadata is missing these dependencies: {}",
             undeclared.join(",")
         );
-        linter.push(Severity::Error, &source.path, text);
+        linter.push(Severity::Error, &source.absolute_path, text);
     }
     let missing = difference(&declared, &present);
     if !missing.is_empty() {
@@ -246,7 +248,7 @@ fn check_dependencies(linter: &mut Linter, source: &Source) {
             "chart directory is missing these dependencies: {}",
             missing.join(",")
         );
-        linter.push(Severity::Warning, &source.path, text);
+        linter.push(Severity::Warning, &source.absolute_path, text);
     }
 }
 

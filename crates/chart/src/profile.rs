@@ -88,8 +88,6 @@ pub struct Rules {
     pub hook_log_policies: bool,
 
     // Package and show.
-    /// The suffix of the error about an outdated lock.
-    pub out_of_sync_hint: &'static str,
     pub gzip_extra: &'static [u8],
     /// The word "annotation" in the lint error about annotations without effect.
     pub list_annotation_word: &'static str,
@@ -123,7 +121,6 @@ const HELM3: Rules = Rules {
     splits_at_line_start_only: false,
     orders_webhooks: false,
     hook_log_policies: false,
-    out_of_sync_hint: "",
     gzip_extra: b"+aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=",
     list_annotation_word: "Annotation",
     separates_shown_crds: false,
@@ -155,7 +152,6 @@ const HELM4: Rules = Rules {
     splits_at_line_start_only: true,
     orders_webhooks: true,
     hook_log_policies: true,
-    out_of_sync_hint: " with 'helm dependency update'",
     gzip_extra: b"rr\x28\x00aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=",
     list_annotation_word: "annotation",
     separates_shown_crds: true,

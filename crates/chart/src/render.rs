@@ -14,7 +14,7 @@ use crate::capabilities::Capabilities;
 use crate::chart::{Chart, Crd, crd_files};
 use crate::chart_tree::{ChartTree, NodeId};
 use crate::coalesce::Nulls;
-use crate::context::{self, Release, Renderable};
+use crate::context::{self, Operation, Release, Renderable};
 use crate::dependencies;
 use crate::error::{Error, TemplateError};
 use crate::load::WarnFn;
@@ -48,8 +48,7 @@ impl RenderOptions {
                 name: name.into(),
                 namespace: namespace.into(),
                 revision: 1,
-                is_install: true,
-                is_upgrade: false,
+                operation: Some(Operation::Install),
             },
             capabilities: Capabilities::offline(profile),
             skip_schema: false,
@@ -125,14 +124,21 @@ fn render_chart(
     release_name::check(&options.release.name, profile)?;
     let mut tree = ChartTree::new(chart);
     dependencies::process(&mut tree, values, profile, &mut *warn)?;
-    let values = coalesce::coalesce(&tree, ChartTree::ROOT, values, Nulls::Remove, profile, warn)?;
+    let values = coalesce::coalesce(
+        &tree,
+        ChartTree::ROOT,
+        values,
+        Nulls::Remove,
+        profile,
+        &mut *warn,
+    )?;
     if !options.skip_schema {
         schema::validate(&tree, &values, profile)?;
     }
     check_kube_version(chart, &options.capabilities, profile)?;
     let mut files = render_files(&tree, &values, options, host, cache)?;
     let notes = take_notes(&mut files, tree.name(ChartTree::ROOT), options.sub_notes);
-    let (hooks, manifests) = manifest::sort(&files, profile)?;
+    let (hooks, manifests) = manifest::sort(&files, profile, warn)?;
     Ok(Rendered {
         manifests,
         hooks,

@@ -43,12 +43,11 @@ pub enum Error {
     #[error("can't get a valid version for {} subchart(s): {}. Make sure a matching chart version exists in the repo, or change the version constraint in Chart.yaml", .0.len(), .0.join(", "))]
     NoVersion(Vec<String>),
     #[error(
-        "the lock file ({lock}) is out of sync with the dependencies file ({file}). Please update the dependencies{hint}"
+        "the lock file ({lock}) is out of sync with the dependencies file ({file}). Please update the dependencies with 'outrigger chart dependency update'"
     )]
     OutOfSync {
         lock: &'static str,
         file: &'static str,
-        hint: &'static str,
     },
     #[error(transparent)]
     Package(#[from] package::Error),
@@ -107,14 +106,14 @@ pub fn build(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Res
     let Some(lock) = &chart.lock else {
         return update(chart, profile, load);
     };
-    check_lock(chart, lock, profile)?;
+    check_lock(chart, lock)?;
     let mut locked = chart.clone();
     locked.metadata.dependencies = Some(lock.dependencies.clone());
     update(&locked, profile, load)
 }
 
 /// Fails if the lock is out of sync with the declared dependencies.
-pub fn check_lock(chart: &Chart, lock: &Lock, profile: Profile) -> Result<(), Error> {
+pub fn check_lock(chart: &Chart, lock: &Lock) -> Result<(), Error> {
     let declared = chart.metadata.declared();
     let is_v1 = chart.metadata.api_version == API_V1;
     let is_in_sync = lock::digest(declared, &lock.dependencies) == lock.digest
@@ -127,8 +126,7 @@ pub fn check_lock(chart: &Chart, lock: &Lock, profile: Profile) -> Result<(), Er
     } else {
         ("Chart.lock", "Chart.yaml")
     };
-    let hint = profile.rules().out_of_sync_hint;
-    Err(Error::OutOfSync { lock, file, hint })
+    Err(Error::OutOfSync { lock, file })
 }
 
 /// The lock of the resolved dependencies. `generated` is the current time in RFC 3339.

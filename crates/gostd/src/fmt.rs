@@ -23,6 +23,8 @@ pub struct Formatter {
     pub zero: bool,
     pub width: Option<usize>,
     pub precision: Option<usize>,
+    /// `%+v`
+    pub plus_v: bool,
     /// `%#v`
     pub sharp_v: bool,
 }

@@ -8,7 +8,7 @@ mod printer;
 use outrigger_gostd::strconv;
 
 use crate::traversal::MAX_TEXT;
-use crate::value::{Kind, Value};
+use crate::value::{Kind, StructField, Value};
 use printer::Printer;
 
 /// `fmt.Sprintf`.
@@ -50,6 +50,13 @@ pub fn sprintln(args: &[Value]) -> Vec<u8> {
     }
     out.push(b'\n');
     out
+}
+
+/// The `%v` form of a struct, or of a pointer to one.
+pub(crate) fn display_struct(type_name: &str, fields: &[StructField]) -> String {
+    let mut out = Vec::new();
+    Printer::new(&mut out).structure(type_name, fields, 'v');
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Appends the `%v` form.

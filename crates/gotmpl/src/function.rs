@@ -155,6 +155,8 @@ pub trait Host: std::fmt::Debug {
     fn host_by_name(&self, name: &str) -> String;
     /// An RSA private key as PKCS#1 DER. A host may generate keys in advance.
     fn rsa_key(&self, bits: usize) -> Result<Vec<u8>, CallError>;
+    /// Reports the message of `fail`, or of a `required` without a value, in lint mode, where neither fails.
+    fn lint_message(&self, _text: &str) {}
     /// Whether to stop the execution. Called every few thousand steps.
     fn interrupted(&self) -> bool {
         false

@@ -4,7 +4,7 @@
 
 use memchr::memmem;
 
-use crate::function::{Call, CallError, Function, Ty};
+use crate::function::{Call, CallError, Function, Host, Ty};
 use crate::registry::Operation;
 use crate::value::{Str, Value};
 
@@ -85,12 +85,17 @@ fn text(value: &Value) -> String {
 }
 
 /// The results of `required`, `fail` and `lookup` in lint mode, in which they do not fail.
-pub(crate) fn lint_result(operation: Operation, args: &[Value]) -> Value {
+pub(crate) fn lint_result(operation: Operation, args: &[Value], host: &dyn Host) -> Value {
     match (operation, args) {
-        (Operation::Lookup, _) => Value::map(Vec::new()),
-        (Operation::Required, [_, value]) if !is_missing(value) => value.clone(),
-        _ => Value::Str(Str::default()),
+        (Operation::Lookup, _) => return Value::map(Vec::new()),
+        (Operation::Required, [_, value]) if !is_missing(value) => return value.clone(),
+        (Operation::Required, [message, ..]) => {
+            host.lint_message(&format!("missing required value: {}", text(message)));
+        }
+        (_, [message, ..]) => host.lint_message(&format!("fail: {}", text(message))),
+        _ => {}
     }
+    Value::Str(Str::default())
 }
 
 /// Removes each `<no value>` from `start` on.

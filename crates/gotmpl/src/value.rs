@@ -4,6 +4,7 @@
 
 mod cycles;
 mod entries;
+pub(crate) mod go_struct;
 pub(crate) mod growth;
 mod list;
 mod map;
@@ -18,6 +19,7 @@ use std::rc::Rc;
 use crate::function::{CallError, Signature};
 
 pub use cycles::free_cycles;
+pub use go_struct::{Json, StructField};
 pub use list::{Element, List};
 pub use map::{Map, MapType};
 pub use text::Str;
@@ -100,7 +102,9 @@ pub trait Object: Any {
     fn kind(&self) -> Kind;
 
     /// A field, or the result of a method without parameters.
-    fn field(&self, name: &str) -> Option<Value>;
+    fn field(&self, name: &str) -> Option<Value> {
+        go_struct::field(self, name)
+    }
 
     /// Whether `name` is a method with parameters.
     fn has_method(&self, _name: &str) -> bool {
@@ -125,16 +129,26 @@ pub trait Object: Any {
         None
     }
 
-    /// The fields of the Go struct, including unexported ones, for verbs such as `%d`.
-    fn struct_fields(&self) -> Option<Vec<Value>> {
+    /// The fields of the Go struct in their order, including unexported ones.
+    fn struct_fields(&self) -> Option<Vec<StructField>> {
         None
     }
 
-    /// The value that `json.Marshal` encodes for it.
-    fn to_plain(&self) -> Value;
+    /// Whether a struct has the methods `String` and `MarshalJSON`, which replace its fields.
+    fn formats_itself(&self) -> bool {
+        false
+    }
+
+    /// The value that `json.Marshal` encodes for it. The keys of a struct are sorted.
+    fn to_plain(&self) -> Value {
+        go_struct::to_plain(self)
+    }
 
     /// The `%v` form.
-    fn display(&self) -> String;
+    fn display(&self) -> String {
+        let fields = self.struct_fields().unwrap_or_default();
+        crate::fmt::display_struct(self.type_name(), &fields)
+    }
 
     /// The output of `{{ . }}` if it differs from `%v`: the `String` method of the pointer.
     fn printed(&self) -> Option<String> {

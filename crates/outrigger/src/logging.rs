@@ -1,5 +1,6 @@
 //! Logging to stderr: warnings by default, more with each `--verbose`, as text or JSON.
 
+mod command;
 mod json;
 
 use std::io::IsTerminal as _;
@@ -35,6 +36,11 @@ pub(crate) fn start(settings: Settings) {
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_writer(std::io::stderr);
     match settings.format {
+        LogFormat::Text if settings.verbose == 0 && !settings.is_service => {
+            tracing_subscriber::registry()
+                .with(layer.event_format(command::Command).with_filter(filter))
+                .init();
+        }
         LogFormat::Text => tracing_subscriber::registry()
             .with(layer.with_filter(filter))
             .init(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use outrigger_chart::processed_chart::{ProcessedChart, process_dependencies};
-use outrigger_chart::{Capabilities, Chart, Profile, Rendered, render_cached};
+use outrigger_chart::{Capabilities, Chart, Operation, Profile, Rendered, render_cached};
 use outrigger_gotmpl::json;
 use outrigger_gotmpl::value::{Map as GoMap, Value as GoValue, free_cycles, memory};
 use serde_json::{Map, Value};
@@ -88,12 +88,11 @@ async fn render_revision(
     options: &RenderOptions,
 ) -> Result<Desired, Error> {
     let served = cluster.api_resources().await?;
-    let is_install = action(history) == Action::Install;
     let task = |capabilities: &Capabilities| RenderTask {
         cluster: cluster.clone(),
         chart: Arc::clone(chart),
         values: values.clone(),
-        options: engine_options(history, revision, is_install, capabilities.clone()),
+        options: engine_options(history, revision, capabilities.clone()),
         now: options.now,
     };
     let mut output = task(served.capabilities()).run().await?;
@@ -127,14 +126,15 @@ async fn render_revision(
 fn engine_options(
     history: &History,
     revision: u32,
-    is_install: bool,
     capabilities: Capabilities,
 ) -> outrigger_chart::RenderOptions {
     let id = history.id();
     let mut options = outrigger_chart::RenderOptions::new(Profile::Helm4, &id.name, &id.namespace);
     options.release.revision = revision;
-    options.release.is_install = is_install;
-    options.release.is_upgrade = !is_install;
+    options.release.operation = Some(match action(history) {
+        Action::Install => Operation::Install,
+        _ => Operation::Upgrade,
+    });
     options.capabilities = capabilities;
     options
 }

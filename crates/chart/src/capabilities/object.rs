@@ -4,89 +4,67 @@ use std::any::Any;
 use std::rc::Rc;
 
 use outrigger_gotmpl::function::CallError;
-use outrigger_gotmpl::value::{Contents, Kind, List, Map, MapType, Object, Str, Value};
+use outrigger_gotmpl::value::{Contents, Json, Kind, List, Object, StructField, Value};
 
 use super::{Capabilities, KubeVersion};
+use crate::go_struct::Struct;
 use crate::profile::{Profile, Rules};
 
 /// `*chartutil.Capabilities` or `*common.Capabilities`.
-#[derive(Debug)]
-pub(crate) struct CapabilitiesObject {
-    kube_version: Rc<KubeVersionObject>,
-    api_versions: Rc<VersionSet>,
-    helm_version: Rc<HelmVersion>,
-    type_name: String,
+pub(crate) fn value(capabilities: &Capabilities, profile: Profile) -> Value {
+    let rules = profile.rules();
+    let package = rules.capabilities_package;
+    let Value::List(list) = Value::strings(capabilities.api_versions.iter().map(String::as_str))
+    else {
+        unreachable!("a list of strings is a list")
+    };
+    let kube_version = KubeVersionObject {
+        version: capabilities.kube_version.clone(),
+        has_normalized: rules.kube_version_keeps_suffix,
+        type_name: format!("{package}.KubeVersion"),
+    };
+    let api_versions = VersionSet {
+        list,
+        type_name: format!("{package}.VersionSet"),
+    };
+    let field = |name, value| StructField::new(name, Json::Key(name), value);
+    Struct::value(
+        format!("*{package}.Capabilities"),
+        vec![
+            field("KubeVersion", Value::Object(Rc::new(kube_version))),
+            field("APIVersions", Value::Object(Rc::new(api_versions))),
+            field("HelmVersion", helm_version(rules)),
+        ],
+    )
 }
 
-impl CapabilitiesObject {
-    pub(crate) fn new(capabilities: &Capabilities, profile: Profile) -> Self {
-        let rules = profile.rules();
-        let package = rules.capabilities_package;
-        let Value::List(list) =
-            Value::strings(capabilities.api_versions.iter().map(String::as_str))
-        else {
-            unreachable!("a list of strings is a list")
-        };
-        Self {
-            kube_version: Rc::new(KubeVersionObject {
-                version: capabilities.kube_version.clone(),
-                shows_normalized: rules.kube_version_keeps_suffix,
-                type_name: format!("{package}.KubeVersion"),
-            }),
-            api_versions: Rc::new(VersionSet {
-                list,
-                type_name: format!("{package}.VersionSet"),
-            }),
-            helm_version: Rc::new(HelmVersion { rules }),
-            type_name: format!("*{package}.Capabilities"),
-        }
+/// `version.BuildInfo` of the Helm version that the profile selects.
+fn helm_version(rules: &Rules) -> Value {
+    let field =
+        |name, json, text: &str| StructField::new(name, Json::OmitEmpty(json), Value::str(text));
+    let mut fields = vec![
+        field("Version", "version", rules.helm_version),
+        field("GitCommit", "git_commit", rules.helm_git_commit),
+        field("GitTreeState", "git_tree_state", "clean"),
+        field("GoVersion", "go_version", rules.go_version),
+    ];
+    if let Some(client) = rules.kube_client_version {
+        // Its JSON name has no `omitempty`.
+        let json = Json::Key("kube_client_version");
+        fields.push(StructField::new(
+            "KubeClientVersion",
+            json,
+            Value::str(client),
+        ));
     }
-}
-
-impl Object for CapabilitiesObject {
-    fn type_name(&self) -> &str {
-        &self.type_name
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Ptr
-    }
-
-    fn field(&self, name: &str) -> Option<Value> {
-        match name {
-            "KubeVersion" => Some(Value::Object(self.kube_version.clone())),
-            "APIVersions" => Some(Value::Object(self.api_versions.clone())),
-            "HelmVersion" => Some(Value::Object(self.helm_version.clone())),
-            _ => None,
-        }
-    }
-
-    fn to_plain(&self) -> Value {
-        plain_struct([
-            ("KubeVersion", self.kube_version.to_plain()),
-            ("APIVersions", self.api_versions.to_plain()),
-            ("HelmVersion", self.helm_version.to_plain()),
-        ])
-    }
-
-    fn display(&self) -> String {
-        format!(
-            "&{{{} {} {}}}",
-            self.kube_version.display(),
-            self.api_versions.display(),
-            self.helm_version.display()
-        )
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
+    Struct::value("version.BuildInfo", fields)
 }
 
 #[derive(Debug)]
 struct KubeVersionObject {
     version: KubeVersion,
-    shows_normalized: bool,
+    /// Helm 4 has the unexported field `normalizedVersion`.
+    has_normalized: bool,
     type_name: String,
 }
 
@@ -111,30 +89,24 @@ impl Object for KubeVersionObject {
         Some(Value::str(text.as_str()))
     }
 
-    fn to_plain(&self) -> Value {
-        plain_struct([
-            ("Version", Value::str(self.version.version.as_str())),
-            ("Major", Value::str(self.version.major.as_str())),
-            ("Minor", Value::str(self.version.minor.as_str())),
-        ])
+    fn struct_fields(&self) -> Option<Vec<StructField>> {
+        let field = |name, text: &str| StructField::new(name, Json::Key(name), Value::str(text));
+        let version = &self.version;
+        let mut fields = vec![
+            field("Version", &version.version),
+            field("Major", &version.major),
+            field("Minor", &version.minor),
+        ];
+        if self.has_normalized {
+            let normalized = Value::str(version.normalized.as_str());
+            let field = StructField::new("normalizedVersion", Json::Unexported, normalized);
+            fields.insert(1, field);
+        }
+        Some(fields)
     }
 
     fn printed(&self) -> Option<String> {
         Some(self.version.normalized.clone())
-    }
-
-    fn display(&self) -> String {
-        let KubeVersion {
-            version,
-            normalized,
-            major,
-            minor,
-        } = &self.version;
-        if self.shows_normalized {
-            format!("{{{version} {normalized} {major} {minor}}}")
-        } else {
-            format!("{{{version} {major} {minor}}}")
-        }
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -196,70 +168,4 @@ impl Object for VersionSet {
     fn as_any(&self) -> &dyn Any {
         self
     }
-}
-
-/// `version.BuildInfo` of the Helm version that the profile selects.
-#[derive(Debug)]
-struct HelmVersion {
-    rules: &'static Rules,
-}
-
-impl HelmVersion {
-    /// Field name, JSON name, value.
-    fn fields(&self) -> Vec<(&'static str, &'static str, &'static str)> {
-        let rules = self.rules;
-        let mut fields = vec![
-            ("Version", "version", rules.helm_version),
-            ("GitCommit", "git_commit", rules.helm_git_commit),
-            ("GitTreeState", "git_tree_state", "clean"),
-            ("GoVersion", "go_version", rules.go_version),
-        ];
-        if let Some(client) = rules.kube_client_version {
-            fields.push(("KubeClientVersion", "kube_client_version", client));
-        }
-        fields
-    }
-}
-
-impl Object for HelmVersion {
-    fn type_name(&self) -> &'static str {
-        "version.BuildInfo"
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Struct
-    }
-
-    fn field(&self, name: &str) -> Option<Value> {
-        let fields = self.fields();
-        let (_, _, value) = fields.iter().find(|(field, _, _)| *field == name)?;
-        Some(Value::str(*value))
-    }
-
-    fn to_plain(&self) -> Value {
-        let entries = self
-            .fields()
-            .into_iter()
-            .filter(|(_, _, value)| !value.is_empty())
-            .map(|(_, json, value)| (Str::from(json), Value::str(value)))
-            .collect();
-        Value::Map(Map::from_entries(MapType::Any, entries))
-    }
-
-    fn display(&self) -> String {
-        let values: Vec<&str> = self.fields().into_iter().map(|(_, _, v)| v).collect();
-        format!("{{{}}}", values.join(" "))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-fn plain_struct<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    let entries = fields
-        .into_iter()
-        .map(|(name, value)| (Str::from(name), value))
-        .collect();
-    Value::Map(Map::from_entries(MapType::Any, entries))
 }

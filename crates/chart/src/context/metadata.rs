@@ -1,14 +1,11 @@
 //! `.Chart`: a struct in Helm 3, where an unknown field is an error, and a map in Helm 4, where it is empty.
 
-use std::any::Any;
-use std::rc::Rc;
-
-use outrigger_gotmpl::value::{Kind, Map, MapType, Object, Str, Value};
+use outrigger_gotmpl::value::{Element, Json, List, Map, MapType, Str, StructField, Value};
 
 use crate::chart_tree::{ChartTree, NodeId, Requirement};
+use crate::go_struct::Struct;
 use crate::metadata::{Maintainer, Metadata};
 use crate::profile::Profile;
-use outrigger_gotmpl::fmt::display_text;
 
 /// The metadata of a chart in its templates, after dependencies are processed.
 pub(super) fn of(tree: &ChartTree<'_>, id: NodeId, profile: Profile) -> Value {
@@ -23,37 +20,21 @@ pub(super) fn of(tree: &ChartTree<'_>, id: NodeId, profile: Profile) -> Value {
     let mut fields = fields(&node.chart.metadata, tree.name(id), &requirements, is_map);
     let is_root = Value::Bool(node.parent.is_none());
     if is_map {
-        fields.push(field("IsRoot", "IsRoot", is_root));
+        fields.push(StructField::new("IsRoot", Json::Key("IsRoot"), is_root));
         return map_of(fields);
     }
-    let metadata = Struct {
-        type_name: "chart.Metadata",
-        is_pointer: false,
-        fields: fields.clone(),
-    };
-    let display = format!("{{{} {}}}", metadata.display(), display_text(&is_root));
-    fields.push(field("IsRoot", "IsRoot", is_root));
-    Value::Object(Rc::new(ChartStruct {
-        fields: Struct {
-            type_name: "struct { chart.Metadata; IsRoot bool }",
-            is_pointer: false,
-            fields,
-        },
-        metadata: Rc::new(metadata),
-        display,
-    }))
+    let metadata = Struct::value("chart.Metadata", fields);
+    Struct::value(
+        "struct { chart.Metadata; IsRoot bool }",
+        vec![
+            StructField::new("Metadata", Json::Embedded, metadata),
+            StructField::new("IsRoot", Json::Key("IsRoot"), is_root),
+        ],
+    )
 }
 
-/// A Go struct field: its name, its JSON name, its value.
-#[derive(Debug, Clone)]
-struct Field {
-    name: &'static str,
-    json: &'static str,
-    value: Value,
-}
-
-fn field(name: &'static str, json: &'static str, value: Value) -> Field {
-    Field { name, json, value }
+fn field(name: &'static str, json: &'static str, value: Value) -> StructField {
+    StructField::new(name, Json::OmitEmpty(json), value)
 }
 
 /// The fields in the order of Go's struct.
@@ -62,14 +43,13 @@ fn fields(
     name: &str,
     requirements: &[&Requirement],
     as_maps: bool,
-) -> Vec<Field> {
+) -> Vec<StructField> {
     let text = |text: &str| Value::str(text);
     let list = |items: &[String]| strings(items, as_maps);
-    let maintainers = metadata.maintainers.iter();
-    let maintainers = maintainers.map(|m| nested("*chart.Maintainer", maintainer(m), as_maps));
-    let dependencies = requirements.iter();
-    let dependencies =
-        dependencies.map(|r| nested("*chart.Dependency", dependency(r, as_maps), as_maps));
+    let maintainers = metadata.maintainers.iter().map(maintainer);
+    let maintainers = structs("[]*chart.Maintainer", maintainers, as_maps);
+    let dependencies = requirements.iter().map(|r| dependency(r, as_maps));
+    let dependencies = structs("[]*chart.Dependency", dependencies, as_maps);
     vec![
         field("Name", "name", text(name)),
         field("Home", "home", text(&metadata.home)),
@@ -77,11 +57,7 @@ fn fields(
         field("Version", "version", text(&metadata.version)),
         field("Description", "description", text(&metadata.description)),
         field("Keywords", "keywords", list(&metadata.keywords)),
-        field(
-            "Maintainers",
-            "maintainers",
-            Value::list(maintainers.collect()),
-        ),
+        field("Maintainers", "maintainers", maintainers),
         field("Icon", "icon", text(&metadata.icon)),
         field("APIVersion", "apiVersion", text(&metadata.api_version)),
         field("Condition", "condition", text(&metadata.condition)),
@@ -90,11 +66,7 @@ fn fields(
         field("Deprecated", "deprecated", Value::Bool(metadata.deprecated)),
         field("Annotations", "annotations", annotations(metadata)),
         field("KubeVersion", "kubeVersion", text(&metadata.kube_version)),
-        field(
-            "Dependencies",
-            "dependencies",
-            Value::list(dependencies.collect()),
-        ),
+        field("Dependencies", "dependencies", dependencies),
         field("Type", "type", text(&metadata.chart_type)),
     ]
 }
@@ -111,7 +83,7 @@ fn annotations(metadata: &Metadata) -> Value {
     Value::Map(Map::from_entries(MapType::Strings, entries))
 }
 
-fn maintainer(maintainer: &Maintainer) -> Vec<Field> {
+fn maintainer(maintainer: &Maintainer) -> Vec<StructField> {
     vec![
         field("Name", "name", Value::str(maintainer.name.as_str())),
         field("Email", "email", Value::str(maintainer.email.as_str())),
@@ -119,9 +91,9 @@ fn maintainer(maintainer: &Maintainer) -> Vec<Field> {
     ]
 }
 
-fn dependency(requirement: &Requirement, as_maps: bool) -> Vec<Field> {
+fn dependency(requirement: &Requirement, as_maps: bool) -> Vec<StructField> {
     let declared = &requirement.dependency;
-    let imports = match &requirement.imports {
+    let imports: Vec<Value> = match &requirement.imports {
         Some(paths) => paths.iter().map(import_paths).collect(),
         None => declared
             .import_values
@@ -129,12 +101,21 @@ fn dependency(requirement: &Requirement, as_maps: bool) -> Vec<Field> {
             .map(crate::yaml_value::YamlValue::to_value)
             .collect(),
     };
+    let imports = if as_maps {
+        Value::list(imports)
+    } else {
+        list(Element::Any, imports)
+    };
     vec![
-        field("Name", "name", Value::str(requirement.name.as_str())),
+        StructField::new(
+            "Name",
+            Json::Key("name"),
+            Value::str(requirement.name.as_str()),
+        ),
         field("Version", "version", Value::str(declared.version.as_str())),
-        field(
+        StructField::new(
             "Repository",
-            "repository",
+            Json::Key("repository"),
             Value::str(declared.repository.as_str()),
         ),
         field(
@@ -144,7 +125,7 @@ fn dependency(requirement: &Requirement, as_maps: bool) -> Vec<Field> {
         ),
         field("Tags", "tags", strings(&declared.tags, as_maps)),
         field("Enabled", "enabled", Value::Bool(requirement.enabled)),
-        field("ImportValues", "import-values", Value::list(imports)),
+        field("ImportValues", "import-values", imports),
         field("Alias", "alias", Value::str(declared.alias.as_str())),
     ]
 }
@@ -158,135 +139,41 @@ fn import_paths((child, parent): &(String, String)) -> Value {
 }
 
 fn strings(items: &[String], as_any: bool) -> Value {
+    let texts = items.iter().map(|item| Value::str(item.as_str())).collect();
     if as_any {
-        Value::list(items.iter().map(|item| Value::str(item.as_str())).collect())
+        Value::list(texts)
     } else {
-        Value::strings(items.iter().map(String::as_str))
+        list(Element::String, texts)
     }
 }
 
-fn nested(type_name: &'static str, fields: Vec<Field>, as_maps: bool) -> Value {
+/// A list of the Go type `[]*chart.Maintainer`, or of maps.
+fn structs(
+    list_type: &'static str,
+    structs: impl Iterator<Item = Vec<StructField>>,
+    as_maps: bool,
+) -> Value {
     if as_maps {
-        return map_of(fields);
+        return Value::list(structs.map(map_of).collect());
     }
-    Value::Object(Rc::new(Struct {
-        type_name,
-        is_pointer: true,
-        fields,
-    }))
+    let pointer = list_type.trim_start_matches("[]");
+    let items = structs.map(|fields| Struct::value(pointer, fields));
+    list(Element::Pointers(list_type), items.collect())
 }
 
-fn map_of(fields: Vec<Field>) -> Value {
+/// As in Go, a list that `Chart.yaml` does not set is nil.
+fn list(element: Element, items: Vec<Value>) -> Value {
+    Value::List(if items.is_empty() {
+        List::nil(element)
+    } else {
+        List::new(element, items)
+    })
+}
+
+fn map_of(fields: Vec<StructField>) -> Value {
     let entries = fields
         .into_iter()
         .map(|field| (Str::from(field.name), field.value))
         .collect();
     Value::Map(Map::from_entries(MapType::Any, entries))
-}
-
-/// A Go struct, or a pointer to one.
-#[derive(Debug)]
-struct Struct {
-    type_name: &'static str,
-    is_pointer: bool,
-    fields: Vec<Field>,
-}
-
-impl Struct {
-    /// The fields by their JSON names, without empty ones.
-    fn plain(&self) -> Value {
-        let entries = self
-            .fields
-            .iter()
-            .filter(|field| field.value.is_true())
-            .map(|field| (Str::from(field.json), plain(&field.value)))
-            .collect();
-        Value::Map(Map::from_entries(MapType::Any, entries))
-    }
-}
-
-fn plain(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => object.to_plain(),
-        Value::List(list) => Value::list(list.items().iter().map(plain).collect()),
-        other => other.clone(),
-    }
-}
-
-impl Object for Struct {
-    fn type_name(&self) -> &str {
-        self.type_name
-    }
-
-    fn kind(&self) -> Kind {
-        if self.is_pointer {
-            Kind::Ptr
-        } else {
-            Kind::Struct
-        }
-    }
-
-    fn field(&self, name: &str) -> Option<Value> {
-        let field = self.fields.iter().find(|field| field.name == name)?;
-        Some(field.value.clone())
-    }
-
-    fn to_plain(&self) -> Value {
-        self.plain()
-    }
-
-    fn display(&self) -> String {
-        let values: Vec<String> = self
-            .fields
-            .iter()
-            .map(|field| display_text(&field.value))
-            .collect();
-        let sign = if self.is_pointer { "&" } else { "" };
-        format!("{sign}{{{}}}", values.join(" "))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-/// Helm 3's anonymous struct: the metadata embedded, and `IsRoot`.
-#[derive(Debug)]
-struct ChartStruct {
-    fields: Struct,
-    metadata: Rc<Struct>,
-    display: String,
-}
-
-impl Object for ChartStruct {
-    fn type_name(&self) -> &str {
-        self.fields.type_name
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Struct
-    }
-
-    fn field(&self, name: &str) -> Option<Value> {
-        if name == "Metadata" {
-            return Some(Value::Object(self.metadata.clone()));
-        }
-        self.fields.field(name)
-    }
-
-    fn to_plain(&self) -> Value {
-        let plain = self.fields.plain();
-        if let (Value::Map(map), Some(is_root)) = (&plain, self.fields.field("IsRoot")) {
-            map.set(Str::from("IsRoot"), is_root);
-        }
-        plain
-    }
-
-    fn display(&self) -> String {
-        self.display.clone()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }

@@ -61,7 +61,7 @@ pub(super) fn check(
     let mut render = RenderOptions::new(profile, "test-release", options.namespace.as_str());
     render.release = Release {
         revision: 0,
-        is_install: false,
+        operation: None,
         ..render.release
     };
     render.lint = true;

@@ -213,10 +213,10 @@ pub fn lint_source(path: &Path, profile: Profile, warn: WarnFn<'_>) -> Source {
         Ok(_) => read_file(&path.join(name), MAX_FILE).map_or(Entry::Missing, Entry::File),
         Err(_) => Entry::Missing,
     };
-    let display_path = path.display().to_string();
     if path.is_dir() {
         return Source {
-            path: display_path,
+            path: path.display().to_string(),
+            absolute_path: absolute_text(path),
             chart_yaml: entry("Chart.yaml"),
             values_yaml: entry("values.yaml"),
             schema: entry("values.schema.json"),
@@ -225,15 +225,10 @@ pub fn lint_source(path: &Path, profile: Profile, warn: WarnFn<'_>) -> Source {
             chart,
         };
     }
-    archive_source(path, display_path, chart, profile)
+    archive_source(path, chart, profile)
 }
 
-fn archive_source(
-    path: &Path,
-    display_path: String,
-    chart: Result<Chart, LoadError>,
-    profile: Profile,
-) -> Source {
+fn archive_source(path: &Path, chart: Result<Chart, LoadError>, profile: Profile) -> Source {
     let bytes = read_file(path, MAX_ARCHIVE).unwrap_or_default();
     let files = archive::read(&bytes, profile).unwrap_or_default();
     let file = |name: &str| {
@@ -249,7 +244,8 @@ fn archive_source(
         }
     };
     Source {
-        path: display_path,
+        path: path.display().to_string(),
+        absolute_path: absolute_text(path),
         chart_yaml: file("Chart.yaml"),
         values_yaml: file("values.yaml"),
         schema: file("values.schema.json"),
@@ -257,6 +253,12 @@ fn archive_source(
         crds: folder("crds/"),
         chart,
     }
+}
+
+/// The path as typed if the working directory is unknown.
+fn absolute_text(path: &Path) -> String {
+    let absolute = absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.display().to_string()
 }
 
 fn absolute(path: &Path) -> Result<PathBuf, Error> {

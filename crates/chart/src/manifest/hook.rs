@@ -80,8 +80,8 @@ impl Hook {
 #[derive(Debug)]
 pub(crate) enum Class {
     Hook(Hook),
-    /// A hook with an unknown event, which Helm drops.
-    Unknown,
+    /// A hook with an unknown event, which Helm drops: the value of the annotation.
+    Unknown(String),
     Manifest,
 }
 
@@ -89,9 +89,9 @@ pub(crate) fn classify(path: &str, content: &str, head: &Head, profile: Profile)
     let Some(events) = head.annotation(HOOK) else {
         return Class::Manifest;
     };
-    let events: Option<Vec<Event>> = list(events).map(|name| Event::parse(&name)).collect();
-    let Some(events) = events else {
-        return Class::Unknown;
+    let parsed: Option<Vec<Event>> = list(events).map(|name| Event::parse(&name)).collect();
+    let Some(events) = parsed else {
+        return Class::Unknown(events.to_owned());
     };
     let policies = |annotation| -> Vec<String> {
         head.annotation(annotation)

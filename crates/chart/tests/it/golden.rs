@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use outrigger_chart::{
-    KubeVersion, PrintOptions, Profile, RenderOptions, ValuesOptions, load_path, print_template,
-    render,
+    KubeVersion, Operation, PrintOptions, Profile, RenderOptions, ValuesOptions, load_path,
+    print_template, render,
 };
 
 use outrigger_chart::values::ReadFileError;
@@ -62,8 +62,9 @@ fn run(case: &Path, profile: Profile) -> Result<Vec<u8>, String> {
             KubeVersion::parse(version, profile).map_err(|error| error.to_string())?;
     }
     options.capabilities.api_versions.extend(flags.api_versions);
-    options.release.is_upgrade = flags.is_upgrade;
-    options.release.is_install = !flags.is_upgrade;
+    if flags.is_upgrade {
+        options.release.operation = Some(Operation::Upgrade);
+    }
     options.skip_schema = flags.skip_schema;
     let mut read_file = |name: &str| {
         let message = format!("open {name}: no such file or directory");

@@ -5,6 +5,7 @@ use crate::error::ExecError;
 use crate::function::{Call, CallError, Function, INTERRUPTED, Signature, Ty};
 use crate::ir::{Node, OperandKind, Span, print};
 use crate::registry::{FunctionId, Operation};
+use crate::rendering;
 use crate::value::{Contents, Kind, Value};
 
 /// The interval at which the host's interrupt is checked before a call, in steps. A call may take a second.
@@ -67,9 +68,10 @@ impl State<'_> {
                 Ok(text)
             }
             Operation::Call => Err(self.call_error(frame, operands, base)),
-            Operation::Required | Operation::Fail | Operation::Lookup if self.engine.lint => Ok(
-                crate::rendering::lint_result(operation, &self.arguments[base..]),
-            ),
+            Operation::Required | Operation::Fail | Operation::Lookup if self.engine.lint => {
+                let arguments = &self.arguments[base..];
+                Ok(rendering::lint_result(operation, arguments, self.host))
+            }
             _ => {
                 if self.steps.is_multiple_of(CALLS_BETWEEN_CHECKS) && self.host.interrupted() {
                     return Err(ExecError::plain(INTERRUPTED));

@@ -6,7 +6,7 @@ use super::{Frame, ReflectValue, Result, State, values_type};
 use crate::error::ExecError;
 use crate::function::{CallError, Signature, Ty};
 use crate::ir::{Node, Span};
-use crate::value::{Contents, Map, MapType, Object, Str, Value};
+use crate::value::{Contents, Map, MapType, Object, Str, StructField, Value};
 
 /// The arguments of the last name of a chain: the operands after the first, and the piped value.
 struct Arguments {
@@ -147,6 +147,16 @@ impl State<'_> {
                 return Err(frame.error(message));
             }
             return self.entry(frame, &map, name_id);
+        }
+        let is_unexported = |field: &StructField| field.name == name;
+        if object
+            .struct_fields()
+            .unwrap_or_default()
+            .iter()
+            .any(is_unexported)
+        {
+            let message = format!("{name} is an unexported field of struct type {type_name}");
+            return Err(frame.error(message));
         }
         Err(frame.no_field(name, type_name))
     }

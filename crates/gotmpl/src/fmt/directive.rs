@@ -97,6 +97,7 @@ impl Reader<'_> {
             if verb == 'v' || verb == 'w' {
                 printer.formatter.sharp_v = printer.formatter.sharp;
                 printer.formatter.sharp = false;
+                printer.formatter.plus_v = printer.formatter.plus;
                 printer.formatter.plus = false;
             }
             printer.print(arg, verb);

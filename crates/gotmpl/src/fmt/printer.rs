@@ -4,7 +4,7 @@ use outrigger_gostd::fmt::Formatter;
 use outrigger_gostd::unicode::append_rune;
 
 use crate::traversal::{MAX_DEPTH, MAX_TEXT};
-use crate::value::{Contents, Element, Kind, List, Map, Value};
+use crate::value::{Contents, Element, Kind, List, Map, StructField, Value};
 
 pub(super) struct Printer<'o> {
     pub(super) out: &'o mut Vec<u8>,
@@ -75,7 +75,9 @@ impl<'o> Printer<'o> {
         } else {
             self.write(&value.type_name());
             self.write("=");
+            let depth = std::mem::take(&mut self.depth);
             self.print(value, 'v');
+            self.depth = depth;
         }
         self.write(")");
     }
@@ -225,43 +227,75 @@ impl<'o> Printer<'o> {
             }
             return;
         }
-        match object.contents() {
-            _ if matches!(verb, 'v' | 's') => {
-                self.formatter.fmt_s(self.out, object.display().as_bytes());
+        let has_string_method = object.formats_itself() && !self.formatter.sharp_v;
+        if !(has_string_method && is_string_verb(verb))
+            && let Some(fields) = object.struct_fields()
+        {
+            if object.kind() == Kind::Ptr && self.depth > 0 {
+                self.pointer(value, verb);
+            } else {
+                self.structure(object.type_name(), &fields, verb);
             }
+            return;
+        }
+        match object.contents() {
             Contents::List(list) => self.list(&list, verb, object.type_name()),
             Contents::Map(map) => self.map(&map, verb, object.type_name()),
+            Contents::None if verb == 'v' => {
+                self.formatter.fmt_s(self.out, object.display().as_bytes());
+            }
             Contents::None if is_string_verb(verb) => {
                 self.string(object.display().as_bytes(), verb);
             }
-            Contents::None => match object.struct_fields() {
-                Some(fields) => self.fields(&fields, object.kind() == Kind::Ptr, verb),
-                None => self.bad_verb(value, verb),
-            },
+            Contents::None => self.bad_verb(value, verb),
         }
     }
 
-    /// `&{1 2 3}`, each field formatted with the verb.
-    fn fields(&mut self, fields: &[Value], is_pointer: bool, verb: char) {
-        self.write(if is_pointer { "&{" } else { "{" });
+    /// `{1 2 3}`, or `&{1 2 3}` for a pointer: each field formatted with the verb.
+    pub(super) fn structure(&mut self, type_name: &str, fields: &[StructField], verb: char) {
+        let (sign, name) = match type_name.strip_prefix('*') {
+            Some(name) => ("&", name),
+            None => ("", type_name),
+        };
+        self.write(sign);
+        if self.formatter.sharp_v {
+            self.write(name);
+        }
+        self.write("{");
+        self.depth += 1;
         for (at, field) in fields.iter().enumerate() {
             self.separate(at);
-            self.element(field, verb);
+            if self.formatter.plus_v || self.formatter.sharp_v {
+                self.write(field.name);
+                self.write(":");
+            }
+            self.element(&field.value, verb);
         }
+        self.depth -= 1;
         self.write("}");
     }
 
     /// `fmtPointer`. In Go addresses differ from run to run, so this one is made up.
     fn pointer(&mut self, value: &Value, verb: char) {
-        let is_pointer = matches!(value.kind(), Kind::Slice | Kind::Map | Kind::Ptr);
-        if is_pointer {
-            let formatter = Formatter {
-                sharp: !self.formatter.sharp,
-                ..self.formatter
-            };
-            formatter.fmt_integer(self.out, 0xc0_0000_0000, false, 'x');
-        } else {
-            self.bad_verb(value, verb);
+        const ADDRESS: u64 = 0xc0_0000_0000;
+        if !matches!(value.kind(), Kind::Slice | Kind::Map | Kind::Ptr) {
+            return self.bad_verb(value, verb);
+        }
+        let hexadecimal = Formatter {
+            sharp: !self.formatter.sharp,
+            ..self.formatter
+        };
+        match verb {
+            'v' if self.formatter.sharp_v => {
+                self.write("(");
+                self.write(&value.type_name());
+                self.write(")(");
+                hexadecimal.fmt_integer(self.out, ADDRESS, false, 'x');
+                self.write(")");
+            }
+            'v' | 'p' => hexadecimal.fmt_integer(self.out, ADDRESS, false, 'x'),
+            'b' | 'o' | 'd' | 'x' | 'X' => self.unsigned(ADDRESS, verb),
+            _ => self.bad_verb(value, verb),
         }
     }
 }

@@ -239,7 +239,9 @@ fn zero_of(element: Element) -> Value {
     match element {
         Element::String => Value::str(""),
         Element::Int => Value::Int(0),
-        Element::Any | Element::Byte | Element::Map | Element::List => Value::Nil,
+        Element::Any | Element::Byte | Element::Map | Element::List | Element::Pointers(_) => {
+            Value::Nil
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::args::text;
 use super::{CallResult, edition, fixed};
 use crate::function::{Call, CallError, Function, Signature, Ty};
 use crate::value::memory::Charge;
-use crate::value::{Element, Kind, List, Object, Value};
+use crate::value::{Element, Json, Kind, List, Object, StructField, Value};
 
 const STR: Ty = Ty::String;
 
@@ -147,11 +147,22 @@ impl Object for VersionObject {
         })
     }
 
-    fn struct_fields(&self) -> Option<Vec<Value>> {
+    fn struct_fields(&self) -> Option<Vec<StructField>> {
         let version = &self.version;
-        let numbers = [version.major, version.minor, version.patch].map(Value::Uint64);
-        let texts = [version.prerelease(), version.metadata(), version.original()];
-        Some(numbers.into_iter().chain(texts.map(Value::str)).collect())
+        let number = |name, number| StructField::new(name, Json::Unexported, Value::Uint64(number));
+        let text = |name, text: &str| StructField::new(name, Json::Unexported, Value::str(text));
+        Some(vec![
+            number("major", version.major),
+            number("minor", version.minor),
+            number("patch", version.patch),
+            text("pre", version.prerelease()),
+            text("metadata", version.metadata()),
+            text("original", version.original()),
+        ])
+    }
+
+    fn formats_itself(&self) -> bool {
+        true
     }
 
     fn has_method(&self, name: &str) -> bool {

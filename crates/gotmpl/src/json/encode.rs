@@ -3,7 +3,8 @@
 use outrigger_gostd::{base64, json, strconv};
 
 use crate::traversal::{MAX_DEPTH, MAX_TEXT};
-use crate::value::{Element, List, Map, Value};
+use crate::value::go_struct::{fields_of, json_entries};
+use crate::value::{Element, List, Map, Str, Value};
 
 /// Why a value cannot be marshaled, with Go's message. Go has no limit on the length.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -65,6 +66,9 @@ impl Encoder {
             Value::Str(text) => self.string(text.as_bytes()),
             Value::List(list) => self.list(list)?,
             Value::Map(map) => self.map(map)?,
+            Value::Object(_) if let Some(fields) = fields_of(value) => {
+                self.entries(&json_entries(fields), &value.type_name())?;
+            }
             Value::Object(object) => {
                 self.enter(object.type_name())?;
                 self.value(&object.to_plain())?;
@@ -114,21 +118,22 @@ impl Encoder {
             self.out.extend_from_slice(b"null");
             return Ok(());
         }
-        self.enter("map[string]interface {}")?;
+        map.with_entries(|entries| self.entries(entries, "map[string]interface {}"))
+    }
+
+    fn entries(&mut self, entries: &[(Str, Value)], type_name: &str) -> Result<(), EncodeError> {
+        self.enter(type_name)?;
         self.out.push(b'{');
-        map.with_entries(|entries| {
-            for (at, (key, value)) in entries.iter().enumerate() {
-                self.separate(at)?;
-                self.string(key.as_bytes());
-                self.out.push(b':');
-                if self.indent.is_some() {
-                    self.out.push(b' ');
-                }
-                self.value(value)?;
+        for (at, (key, value)) in entries.iter().enumerate() {
+            self.separate(at)?;
+            self.string(key.as_bytes());
+            self.out.push(b':');
+            if self.indent.is_some() {
+                self.out.push(b' ');
             }
-            Ok::<(), EncodeError>(())
-        })?;
-        self.close(map.is_empty(), b'}');
+            self.value(value)?;
+        }
+        self.close(entries.is_empty(), b'}');
         Ok(())
     }
 

@@ -52,7 +52,7 @@ pub(crate) fn grown_capacity(element: Element, length: usize) -> usize {
 fn element_size(element: Element) -> usize {
     match element {
         Element::Any | Element::String => 16,
-        Element::Int | Element::Map => 8,
+        Element::Int | Element::Map | Element::Pointers(_) => 8,
         Element::Byte => 1,
         Element::List => 24,
     }

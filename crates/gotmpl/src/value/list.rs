@@ -20,6 +20,8 @@ pub enum Element {
     Map,
     /// `[][]interface {}`
     List,
+    /// A slice type of Helm, such as `[]*chart.Maintainer`.
+    Pointers(&'static str),
 }
 
 impl Element {
@@ -32,6 +34,7 @@ impl Element {
             Self::Byte => "[]uint8",
             Self::Map => "[]map[string]interface {}",
             Self::List => "[][]interface {}",
+            Self::Pointers(name) => name,
         }
     }
 }

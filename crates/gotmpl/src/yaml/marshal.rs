@@ -6,6 +6,7 @@ use outrigger_goyaml::{
 };
 
 use crate::traversal::MAX_TEXT;
+use crate::value::go_struct::{fields_of, yaml_entries};
 use crate::value::{Element, List, Object, Str, Value};
 
 /// Appends the result of `toYaml`: nothing if the value cannot be marshaled.
@@ -84,6 +85,14 @@ const MAX_DEPTH: usize = 10_001;
 
 /// Emits a scalar, or the start of a collection.
 fn begin(emitter: &mut Emitter<'_>, open: &mut Vec<Open>, value: Value, style: Style) {
+    if style == Style::Pretty
+        && let Some(fields) = fields_of(&value)
+    {
+        let entries = yaml_entries(fields);
+        emitter.begin_map(entries.len());
+        open.push(Open::Map(entries.into_iter()));
+        return;
+    }
     match plain(value) {
         Value::Nil | Value::Object(_) => emitter.null(),
         Value::Bool(value) => emitter.bool(value),

@@ -17,11 +17,19 @@ pub(super) mod source;
 mod template;
 pub(crate) mod values;
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger chart template web ./chart -f site.yaml
+  outrigger chart lint ./chart
+  outrigger chart show values ./chart
+  outrigger chart images ./chart -o json";
+
 /// Render, lint, package and inspect Helm charts
 #[derive(Debug, clap::Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Chart {
     /// Render the templates of a chart
-    Template(template::Args),
+    Template(Box<template::Args>),
     /// Examine a chart for possible issues
     Lint(lint::Args),
     /// Print the contents of a chart

@@ -56,6 +56,21 @@ fn template_without_a_name_uses_helms_default() {
 }
 
 #[test]
+fn template_of_an_upgrade_is_not_an_install() {
+    let context = context();
+    let release = "release: {{ .Release.IsInstall }} {{ .Release.IsUpgrade }}\n";
+    context.write("small/templates/r.yaml", release).unwrap();
+    let render = |flags: &[&str]| {
+        let args = ["chart", "template", "rel", "small"];
+        context.run(args.iter().chain(flags).copied()).unwrap()
+    };
+    let text = render(&[]);
+    assert!(text.contains("release: true false"), "{text}");
+    let text = render(&["--is-upgrade"]);
+    assert!(text.contains("release: false true"), "{text}");
+}
+
+#[test]
 fn template_writes_files_to_the_output_dir() {
     let context = context();
     let text = context
@@ -71,6 +86,123 @@ fn template_writes_files_to_the_output_dir() {
             .join("out/small/templates/deployment.yaml")
             .is_file()
     );
+}
+
+#[test]
+fn output_dir_prints_a_line_per_manifest_and_an_empty_line() {
+    let context = context();
+    let two = "kind: ConfigMap\nmetadata: {name: a}\n---\nkind: ConfigMap\nmetadata: {name: b}\n";
+    context.write("small/templates/two.yaml", two).unwrap();
+    let text = context
+        .run(["chart", "template", "rel", "small", "--output-dir", "out"])
+        .unwrap();
+    let two = "wrote out/small/templates/two.yaml\n";
+    let expected = format!("{two}{two}wrote out/small/templates/deployment.yaml\n\n");
+    assert!(text.contains(&expected), "{text}");
+}
+
+#[test]
+fn generate_name_renders_helms_default_name() {
+    let text = run(&["chart", "template", "small", "-g"]);
+    assert!(text.contains("name: release-name-web"), "{text}");
+    let text = run(&["chart", "template", "small", "--name-template", "x"]);
+    assert!(text.contains("name: x-web"), "{text}");
+}
+
+#[test]
+fn a_mistyped_hook_is_a_warning() {
+    let context = context();
+    let hook = "kind: ConfigMap\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: pre-instal}\n";
+    context.write("small/templates/hook.yaml", hook).unwrap();
+    let text = context.run(["chart", "template", "rel", "small"]).unwrap();
+    let warning = "\nwarning: skipping ConfigMap \"a\" of small/templates/hook.yaml: unknown hook \"pre-instal\"\n";
+    assert!(text.contains(warning), "{text}");
+}
+
+#[test]
+fn lint_prints_messages_of_fail_and_required() {
+    let context = context();
+    let failing = "a: {{ fail \"no a\" }}\nb: {{ required \"need b\" .Values.b }}\n";
+    context.write("small/templates/f.yaml", failing).unwrap();
+    let text = context.run(["chart", "lint", "small"]).unwrap();
+    assert!(text.contains("warning: fail: no a\n"), "{text}");
+    let required = "warning: missing required value: need b\n";
+    assert!(text.contains(required), "{text}");
+}
+
+#[test]
+fn debug_prints_rendered_text_that_is_invalid_yaml() {
+    let context = context();
+    let invalid = "a: {{ .Release.Name }}: c\n";
+    context.write("small/templates/bad.yaml", invalid).unwrap();
+    let text = context.run(["chart", "template", "rel", "small"]).unwrap();
+    assert!(text.contains("hint: use --debug"), "{text}");
+    let text = context
+        .run(["chart", "template", "rel", "small", "--debug"])
+        .unwrap();
+    let rendered = "---\n# Source: small/templates/bad.yaml\na: rel: c\n";
+    assert!(text.contains(rendered), "{text}");
+}
+
+#[test]
+fn unsupported_flags_of_helm_say_what_to_use_instead() {
+    for (flag, hint) in [
+        ("--validate", "kubectl apply --dry-run=server"),
+        ("--dry-run=server", "kubectl apply --dry-run=server"),
+        ("--dependency-update", "outrigger chart dependency update"),
+        ("--version=1.0.0", "outrigger chart pull"),
+        ("--post-renderer=cat", "pipe the output"),
+    ] {
+        let text = run(&["chart", "template", "rel", "small", flag]);
+        assert!(text.contains("unsupported flag"), "{flag}: {text}");
+        assert!(text.contains(hint), "{flag}: {text}");
+    }
+    let text = run(&["chart", "template", "rel", "small", "--dry-run"]);
+    assert!(text.starts_with("exit code: 0"), "{text}");
+}
+
+#[test]
+fn lint_names_the_absolute_path_of_a_chart_without_its_dependencies() {
+    let context = context();
+    let chart = format!("{CHART}dependencies:\n- name: gone\n  version: 1.0.0\n");
+    context.write("small/Chart.yaml", chart).unwrap();
+    let text = context.run(["chart", "lint", "small"]).unwrap();
+    let warning = "/small: chart directory is missing these dependencies: gone";
+    assert!(text.contains(warning), "{text}");
+}
+
+#[test]
+fn a_stale_lock_and_a_third_argument_name_the_right_usage() {
+    let context = context();
+    let chart = format!("{CHART}dependencies:\n- name: gone\n  version: 1.0.0\n");
+    context.write("small/Chart.yaml", chart).unwrap();
+    let lock = "dependencies: []\ndigest: sha256:1\ngenerated: \"2024-01-01T00:00:00Z\"\n";
+    context.write("small/Chart.lock", lock).unwrap();
+    let text = context
+        .run(["chart", "dependency", "build", "small"])
+        .unwrap();
+    let hint = "with 'outrigger chart dependency update'";
+    assert!(text.contains(hint), "{text}");
+    let text = context
+        .run(["chart", "template", "a", "small", "c"])
+        .unwrap();
+    assert!(text.starts_with("exit code: 2"), "{text}");
+    assert!(
+        text.contains("outrigger chart template [OPTIONS] [NAME] CHART"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_warning_is_printed_once_without_the_time() {
+    let context = context();
+    let values = format!("{VALUES}t: {{a: {{b: 1}}}}\n");
+    context.write("small/values.yaml", values).unwrap();
+    let text = context
+        .run(["chart", "template", "rel", "small", "--set", "t.a=1"])
+        .unwrap();
+    let warning = "\nwarning: cannot overwrite table with non table for small.t.a";
+    assert!(text.contains(warning), "{text}");
 }
 
 #[test]

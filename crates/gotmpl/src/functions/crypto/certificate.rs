@@ -13,7 +13,7 @@ use super::der::{self, Reader};
 use super::key::PrivateKey;
 use super::pem;
 use crate::value::memory::Charge;
-use crate::value::{Kind, Object, Value};
+use crate::value::{Json, Kind, Object, StructField, Value};
 
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const SERVER_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
@@ -335,23 +335,12 @@ impl Object for CertificateObject {
         Kind::Struct
     }
 
-    fn field(&self, name: &str) -> Option<Value> {
-        match name {
-            "Cert" => Some(Value::str(self.certificate.as_str())),
-            "Key" => Some(Value::str(self.key.as_str())),
-            _ => None,
-        }
-    }
-
-    fn to_plain(&self) -> Value {
-        Value::map(vec![
-            ("Cert".into(), Value::str(self.certificate.as_str())),
-            ("Key".into(), Value::str(self.key.as_str())),
+    fn struct_fields(&self) -> Option<Vec<StructField>> {
+        let field = |name, text: &str| StructField::new(name, Json::Key(name), Value::str(text));
+        Some(vec![
+            field("Cert", &self.certificate),
+            field("Key", &self.key),
         ])
-    }
-
-    fn display(&self) -> String {
-        format!("{{{} {}}}", self.certificate, self.key)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -5,7 +5,8 @@ use outrigger_gostd::strconv::format_float;
 use super::{Edition, maybe_quoted};
 use crate::functions::dates;
 use crate::traversal::{MAX_DEPTH, MAX_TEXT, VisitBudget};
-use crate::value::{Element, Map, Str, Value};
+use crate::value::go_struct::{fields_of, toml_entries};
+use crate::value::{Element, Str, Value};
 
 /// Why a value cannot be encoded, with the message of the library, which has no limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -52,9 +53,10 @@ struct Encoder {
     visits: VisitBudget,
 }
 
-/// Objects other than times are replaced by their values.
+/// Objects other than times and structs are replaced by their values.
 fn plain(value: &Value) -> Value {
     match value {
+        Value::Object(_) if fields_of(value).is_some() => value.clone(),
         Value::Object(object) if !dates::is_time(value) => match object.scalar() {
             Some(Value::Int64(_)) => Value::str(object.display()),
             Some(scalar) => scalar,
@@ -72,6 +74,7 @@ fn shape(value: &Value, depth: usize, visits: &mut VisitBudget) -> Result<Shape,
         Value::Nil => Shape::Nil,
         Value::Map(map) if map.is_nil() => Shape::Nil,
         Value::Map(_) => Shape::Table,
+        structure @ Value::Object(_) if fields_of(&structure).is_some() => Shape::Table,
         Value::List(list) if list.is_nil() => Shape::Nil,
         Value::List(list) if list.element() == Element::Byte => Shape::Other,
         Value::List(list) => {
@@ -128,20 +131,18 @@ impl Encoder {
                 for item in list.items() {
                     self.new_line();
                     self.header(key, "[[", "]]");
-                    if let Value::Map(map) = plain(item) {
-                        self.table(key, &map)?;
-                    }
+                    self.table(key, members(&plain(item)))?;
                 }
                 Ok(())
             }
-            (_, Value::Map(map)) => {
+            (Shape::Table, table) => {
                 if key.len() == 1 {
                     self.new_line();
                 }
                 if !key.is_empty() {
                     self.header(key, "[", "]");
                 }
-                self.table(key, map)
+                self.table(key, members(table))
             }
             _ => {
                 if let Some(last) = key.last() {
@@ -172,8 +173,8 @@ impl Encoder {
     }
 
     /// Values first, then sub-tables.
-    fn table(&mut self, key: &mut Vec<Str>, map: &Map) -> Result<(), EncodeError> {
-        let (direct, tables) = split(map, key.len(), &mut self.visits)?;
+    fn table(&mut self, key: &mut Vec<Str>, members: Entries) -> Result<(), EncodeError> {
+        let (direct, tables) = split(members, key.len(), &mut self.visits)?;
         for (name, value) in direct.into_iter().chain(tables) {
             key.push(name);
             self.entry(key, &value)?;
@@ -202,7 +203,10 @@ impl Encoder {
                 }
                 self.text("]");
             }
-            Value::Map(map) => self.inline_table(map)?,
+            table @ Value::Map(_) => self.inline_table(members(table))?,
+            structure @ Value::Object(_) if fields_of(structure).is_some() => {
+                self.inline_table(members(structure))?;
+            }
             time @ Value::Object(_) => self.text(&dates::to_toml(time)),
             other => crate::fmt::write_display(&mut self.out, other),
         }
@@ -211,8 +215,8 @@ impl Encoder {
     }
 
     /// Entries without a value are omitted, but not the comma before the next one.
-    fn inline_table(&mut self, map: &Map) -> Result<(), EncodeError> {
-        let (direct, tables) = split(map, self.depth, &mut self.visits)?;
+    fn inline_table(&mut self, members: Entries) -> Result<(), EncodeError> {
+        let (direct, tables) = split(members, self.depth, &mut self.visits)?;
         self.text("{");
         for (entries, more_follow) in [(&direct, !tables.is_empty()), (&tables, false)] {
             for (at, (name, value)) in entries.iter().enumerate() {
@@ -254,14 +258,22 @@ impl Encoder {
 
 type Entries = Vec<(Str, Value)>;
 
+/// The entries of a map, sorted, or the fields of a struct, in their order.
+fn members(table: &Value) -> Entries {
+    match table {
+        Value::Map(map) => map.entries(),
+        structure => toml_entries(fields_of(structure).unwrap_or_default()),
+    }
+}
+
 /// The entries that are values, and those that are tables.
 fn split(
-    map: &Map,
+    members: Entries,
     depth: usize,
     visits: &mut VisitBudget,
 ) -> Result<(Entries, Entries), EncodeError> {
     let (mut direct, mut tables) = (Vec::new(), Vec::new());
-    for (name, value) in map.entries() {
+    for (name, value) in members {
         let value = plain(&value);
         match shape(&value, depth, visits)? {
             Shape::Table | Shape::Tables => tables.push((name, value)),

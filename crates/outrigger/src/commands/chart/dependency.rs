@@ -16,7 +16,8 @@ use crate::report::HintExt as _;
 const EXAMPLES: &str = "\
 Examples:
   outrigger chart dependency list ./chart
-  outrigger chart dependency update ./chart";
+  outrigger chart dependency update ./chart
+  outrigger chart dependency build ./chart";
 
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
@@ -30,6 +31,7 @@ pub(crate) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Chart folder
     #[arg(default_value = ".")]

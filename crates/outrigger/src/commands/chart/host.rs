@@ -67,6 +67,10 @@ impl Host for LocalHost {
         first.map_or_else(String::new, |address| address.ip().to_string())
     }
 
+    fn lint_message(&self, text: &str) {
+        super::source::warn(text.to_owned());
+    }
+
     /// Returns the first key that any core finds. The search takes a random time: two cores reduce it to 0.6.
     fn rsa_key(&self, bits: usize) -> Result<Vec<u8>, CallError> {
         let mut generators = self.key_generators.borrow_mut();

@@ -31,13 +31,15 @@ pub(crate) struct Args {
 
 /// One reference to an image.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Image {
     #[serde(rename = "image")]
     reference: String,
     kind: String,
     name: String,
     field: String,
-    found: &'static str,
+    /// Where the reference is: a container, a volume, an argument.
+    found_in: &'static str,
     confidence: &'static str,
     template: String,
 }
@@ -45,7 +47,7 @@ struct Image {
 impl From<ImageUse> for Image {
     fn from(image: ImageUse) -> Self {
         Self {
-            found: image.origin.name(),
+            found_in: image.origin.name(),
             confidence: image.origin.confidence().name(),
             reference: image.image,
             kind: image.kind,

@@ -29,6 +29,7 @@ pub(crate) enum Verb {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Chart folder or archive
     chart: PathBuf,

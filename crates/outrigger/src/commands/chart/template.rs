@@ -6,30 +6,38 @@ use std::process::ExitCode;
 use anyhow::bail;
 use outrigger_chart::render::release_name;
 use outrigger_chart::{
-    KubeVersion, PrintOptions, RenderOptions, print, print_template, render_cached,
+    Error, KubeVersion, Operation, PrintOptions, RenderOptions, Rendered, print, print_template,
+    render_cached,
 };
 
 use super::host::LocalHost;
 use super::render_flags::RenderFlags;
 use super::source::{self, helm_error};
 use crate::printer::Printer;
+use crate::report::HintExt as _;
 
 const EXAMPLES: &str = "\
 Examples:
   outrigger chart template web ./chart
   outrigger chart template web ./chart-1.2.3.tgz -n shop -f site.yaml --set replicas=3
   outrigger chart template web ./chart --show-only templates/service.yaml
-  outrigger chart template web ./chart --compat helm3 --kube-version 1.29";
+  outrigger chart template web ./chart --compat helm3 --kube-version 1.29
+
+Not supported, in contrast to `helm template`: charts of repositories (--repo, --version; use `outrigger chart pull`),
+--dependency-update (use `outrigger chart dependency update`), --validate, --dry-run=server and --post-renderer.";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    override_usage = "outrigger chart template [OPTIONS] [NAME] CHART"
+)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct Args {
     /// Optional release name, then the chart: a folder or an archive
-    #[arg(num_args = 1..=2, required = true, value_names = ["NAME", "CHART"])]
+    #[arg(num_args = 1..=2, required = true, value_name = "[NAME] CHART")]
     names: Vec<String>,
     #[command(flatten)]
     render: RenderFlags,
@@ -39,6 +47,9 @@ pub(crate) struct Args {
     /// Include custom resource definitions in the output
     #[arg(long)]
     include_crds: bool,
+    /// Omit custom resource definitions, also with --include-crds
+    #[arg(long)]
+    skip_crds: bool,
     /// Omit tests
     #[arg(long)]
     skip_tests: bool,
@@ -60,7 +71,7 @@ pub(crate) struct Args {
     /// Allow templates to resolve host names
     #[arg(long)]
     enable_dns: bool,
-    /// Generate a release name
+    /// Use the release name `release-name`, as without a name
     #[arg(short, long)]
     generate_name: bool,
     /// Template of the release name
@@ -72,12 +83,75 @@ pub(crate) struct Args {
     /// Append the release name to the output folder
     #[arg(long, requires = "output_dir")]
     release_name: bool,
+    /// Print the rendered templates if they are not valid YAML
+    #[arg(long)]
+    debug: bool,
+    #[command(flatten)]
+    unsupported: Unsupported,
+}
+
+/// Flags of `helm template` that this command rejects with a reason.
+#[derive(Debug, clap::Args)]
+struct Unsupported {
+    #[arg(long, hide = true)]
+    validate: bool,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "client")]
+    dry_run: Option<String>,
+    #[arg(long, hide = true)]
+    dependency_update: bool,
+    #[arg(long, hide = true, value_name = "VERSION")]
+    version: Option<String>,
+    #[arg(long, hide = true, value_name = "URL")]
+    repo: Option<String>,
+    #[arg(long, hide = true, value_name = "COMMAND")]
+    post_renderer: Option<String>,
+}
+
+impl Unsupported {
+    fn check(&self) -> anyhow::Result<()> {
+        let reject = |flag: &str, hint: &str| {
+            Err(anyhow::anyhow!("unsupported flag {flag}: the command uses no cluster, no repository and no other program"))
+                .hint(hint)
+        };
+        match self.dry_run.as_deref() {
+            None | Some("client" | "true") => {}
+            Some(_) => {
+                return reject(
+                    "--dry-run=server",
+                    "pipe the output to `kubectl apply --dry-run=server -f -`",
+                );
+            }
+        }
+        if self.validate {
+            return reject(
+                "--validate",
+                "pipe the output to `kubectl apply --dry-run=server -f -`",
+            );
+        }
+        if self.dependency_update {
+            return reject(
+                "--dependency-update",
+                "run `outrigger chart dependency update CHART` first",
+            );
+        }
+        if self.version.is_some() || self.repo.is_some() {
+            return reject(
+                "--repo or --version",
+                "run `outrigger chart pull` first, then render the archive",
+            );
+        }
+        if self.post_renderer.is_some() {
+            return reject("--post-renderer", "pipe the output to the program");
+        }
+        Ok(())
+    }
 }
 
 /// Helm's release name if none is given.
 const DEFAULT_NAME: &str = "release-name";
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    args.unsupported.check()?;
     let profile = args.render.compat.profile();
     let host = LocalHost::new(args.enable_dns);
     let (name, path) = args.name_and_chart(&host)?;
@@ -92,19 +166,21 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         &host,
         &mut source::warn,
         &mut parsed,
-    )
-    .map_err(helm_error)?;
+    );
+    let rendered = match rendered {
+        Ok(rendered) => rendered,
+        Err(error) => return args.failed(&error, printer),
+    };
     let print = PrintOptions {
-        include_crds: args.include_crds,
+        include_crds: args.include_crds && !args.skip_crds,
         no_hooks: args.no_hooks,
         skip_tests: args.skip_tests,
         show_only: args.show_only.clone(),
     };
     if let Some(folder) = &args.output_dir {
-        let files = print::files(&rendered, &print);
         chart.check_reads()?;
         let subfolder = if args.release_name { &*name } else { "" };
-        write_files(files, &folder.join(subfolder), printer)?;
+        write_files(&rendered, &print, &folder.join(subfolder), printer)?;
     } else {
         let text = print_template(&rendered, &print, profile).map_err(helm_error)?;
         chart.check_reads()?;
@@ -116,6 +192,18 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
 }
 
 impl Args {
+    /// Prints what was rendered with `--debug`.
+    fn failed(&self, error: &Error, printer: &Printer) -> anyhow::Result<ExitCode> {
+        let Error::Manifest(invalid) = error else {
+            return Err(helm_error(error));
+        };
+        if self.debug {
+            printer.bytes(invalid.rendered.as_bytes())?;
+            return Err(helm_error(error));
+        }
+        Err(helm_error(error)).hint("use --debug to print the rendered templates")
+    }
+
     fn name_and_chart(&self, host: &LocalHost) -> anyhow::Result<(String, &Path)> {
         let (name, chart) = match self.names.as_slice() {
             [chart] => (None, chart),
@@ -132,7 +220,6 @@ impl Args {
                 release_name::from_template(template, host, self.render.compat.profile())
                     .map_err(helm_error)?
             }
-            (None, None) if self.generate_name => generated_name(chart, host),
             (None, None) => DEFAULT_NAME.to_owned(),
         };
         Ok((name, Path::new(chart)))
@@ -141,7 +228,9 @@ impl Args {
     fn render_options(&self, name: String) -> anyhow::Result<RenderOptions> {
         let profile = self.render.compat.profile();
         let mut options = RenderOptions::new(profile, name, &self.render.namespace);
-        options.release.is_upgrade = self.is_upgrade;
+        if self.is_upgrade {
+            options.release.operation = Some(Operation::Upgrade);
+        }
         options.skip_schema = self.skip_schema_validation;
         options.limits.stack_bytes = super::TEMPLATE_STACK;
         if let Some(version) = &self.kube_version {
@@ -156,31 +245,22 @@ impl Args {
     }
 }
 
-/// As Helm does: the base name of the chart up to the first dot, and the Unix time.
-fn generated_name(chart: &str, host: &LocalHost) -> String {
-    let base = chart
-        .trim_end_matches('/')
-        .rsplit('/')
-        .next()
-        .unwrap_or_default();
-    let base = base.split('.').next().unwrap_or_default();
-    let base = if base.is_empty() { "chart" } else { base };
-    format!("{base}-{}", host.seconds())
-}
-
-/// Writes the manifests of each template to one file, as Helm does.
+/// Writes the manifests of each template to one file. As Helm does, prints a line per manifest and an empty line.
 fn write_files(
-    files: Vec<(String, Vec<u8>)>,
+    rendered: &Rendered,
+    options: &PrintOptions,
     folder: &Path,
     printer: &Printer,
 ) -> anyhow::Result<()> {
-    for (path, text) in files {
+    for (path, text) in print::files(rendered, options) {
         let path = folder.join(path);
         if let Some(parent) = path.parent() {
             fs_err::create_dir_all(parent)?;
         }
         fs_err::write(&path, text)?;
-        printer.line(&format!("wrote {}", path.display()))?;
     }
-    Ok(())
+    for path in print::written_paths(rendered, options) {
+        printer.line(&format!("wrote {}", folder.join(path).display()))?;
+    }
+    printer.line("")
 }
