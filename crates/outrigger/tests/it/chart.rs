@@ -306,6 +306,32 @@ fn lint_prints_findings_and_a_summary() {
 }
 
 #[test]
+fn dependency_update_packages_a_local_chart_whose_own_dependencies_are_missing() {
+    let context = context();
+    let depending = |name: &str, on: &str| {
+        format!(
+            "apiVersion: v2\nname: {name}\nversion: 1.0.0\ndependencies:\n- name: {on}\n  version: 1.x\n  repository: file://../{on}\n"
+        )
+    };
+    context
+        .write("middle/Chart.yaml", depending("middle", "small"))
+        .unwrap();
+    context
+        .write("parent/Chart.yaml", depending("parent", "middle"))
+        .unwrap();
+    let update = |chart: &str| {
+        let text = context.run(["chart", "dependency", "update", chart]);
+        let text = text.unwrap();
+        assert!(text.starts_with("exit code: 0"), "{text}");
+        let text = context.run(["chart", "template", "rel", "parent"]);
+        text.unwrap().contains("parent/charts/middle/charts/small")
+    };
+    assert!(!update("parent"), "the dependency of middle is missing");
+    update("middle");
+    assert!(update("parent"), "the dependency of middle is packaged");
+}
+
+#[test]
 fn dependency_update_packages_and_locks_local_charts() {
     let context = context();
     let parent = format!(
