@@ -154,8 +154,13 @@ fn unsupported_flags_of_helm_say_what_to_use_instead() {
         ("--post-renderer=cat", "pipe the output"),
     ] {
         let text = run(&["chart", "template", "rel", "small", flag]);
+        assert!(text.starts_with("exit code: 2"), "{flag}: {text}");
         assert!(text.contains("unsupported flag"), "{flag}: {text}");
         assert!(text.contains(hint), "{flag}: {text}");
+    }
+    for flag in ["--generate-name", "--name-template=x"] {
+        let text = run(&["chart", "template", "rel", "small", flag]);
+        assert!(text.starts_with("exit code: 2"), "{flag}: {text}");
     }
     let text = run(&["chart", "template", "rel", "small", "--dry-run"]);
     assert!(text.starts_with("exit code: 0"), "{text}");
