@@ -15,7 +15,6 @@ pub(crate) mod cells;
 mod cluster;
 mod columns;
 mod custom;
-mod json_path;
 pub mod moment;
 mod networking;
 mod storage;

@@ -35,6 +35,8 @@ pub struct Metadata {
     pub chart_type: String,
     /// A list with a null node, which validation rejects.
     pub(crate) null_node_in: Option<&'static str>,
+    /// Lists and maps that the file sets to an empty one. In Go they are not nil.
+    pub(crate) empty_fields: Vec<&'static str>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub struct Dependency {
     pub enabled: bool,
     pub import_values: Vec<YamlValue>,
     pub alias: String,
+    /// Whether `tags` is set to an empty list. In Go it is not nil.
+    pub has_empty_tags: bool,
 }
 
 /// The contents of `Chart.lock`.
@@ -100,6 +104,12 @@ impl Metadata {
     }
 
     fn field(&mut self, decoder: &mut Decoder, key: &str, node: &YamlValue, package: &str) {
+        let collections = ["sources", "keywords", "maintainers", "annotations"];
+        let name = collections
+            .iter()
+            .find(|name| name.eq_ignore_ascii_case(key));
+        self.empty_fields
+            .extend(name.filter(|_| is_empty_collection(node)));
         match key.to_ascii_lowercase().as_str() {
             "name" => decoder.string("name", node, &mut self.name),
             "home" => decoder.string("home", node, &mut self.home),
@@ -316,7 +326,10 @@ impl Dependency {
             "version" => decoder.string("version", node, &mut self.version),
             "repository" => decoder.string("repository", node, &mut self.repository),
             "condition" => decoder.string("condition", node, &mut self.condition),
-            "tags" => decoder.strings("tags", node, &mut self.tags),
+            "tags" => {
+                decoder.strings("tags", node, &mut self.tags);
+                self.has_empty_tags = is_empty_collection(node);
+            }
             "enabled" => decoder.bool("enabled", node, &mut self.enabled),
             "import-values" => decoder.list(
                 "import-values",
@@ -350,6 +363,14 @@ impl Dependency {
         } else {
             &self.alias
         }
+    }
+}
+
+fn is_empty_collection(node: &YamlValue) -> bool {
+    match node {
+        YamlValue::List(items) => items.is_empty(),
+        YamlValue::Map(entries) => entries.is_empty(),
+        _ => false,
     }
 }
 

@@ -47,7 +47,7 @@ pub enum Error {
     Write(#[from] std::io::Error),
 }
 
-/// Packages a chart with its subcharts.
+/// Packages a chart with its subcharts, all of which must be in `charts/`.
 pub fn package(
     chart: &Chart,
     options: &PackageOptions,
@@ -62,16 +62,25 @@ pub fn package(
         chart.metadata.app_version.clone_from(app_version);
     }
     dependencies::check_dependencies(&chart)?;
+    save(&chart, options.modified, profile)
+}
+
+/// Packages a chart with the subcharts that it has, at a modification time.
+pub(crate) fn save(
+    chart: &Chart,
+    modified: Option<u64>,
+    profile: Profile,
+) -> Result<Package, Error> {
     let gzip = GzBuilder::new()
         .extra(profile.rules().gzip_extra)
         .comment("Helm")
         .write(Vec::new(), Compression::default());
     let mut writer = Writer {
         tar: Builder::new(gzip),
-        modified: options.modified.unwrap_or(DEFAULT_TIME),
+        modified: modified.unwrap_or(DEFAULT_TIME),
         profile,
     };
-    writer.chart(&chart, "")?;
+    writer.chart(chart, "")?;
     Ok(Package {
         file_name: format!("{}-{}.tgz", chart.name(), chart.metadata.version),
         bytes: writer.tar.into_inner()?.finish()?,

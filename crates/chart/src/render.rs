@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use outrigger_gotmpl::function::Host;
 use outrigger_gotmpl::value::{Map, memory};
-use outrigger_gotmpl::{Engine, Limits, ParseCache};
+use outrigger_gotmpl::{Engine, Limits, ParseCache, on_stack};
 
 use crate::capabilities::Capabilities;
 use crate::chart::{Chart, Crd, crd_files};
@@ -108,6 +108,7 @@ pub fn render_cached(
     cache: &mut ParseCache,
 ) -> Result<Rendered, Error> {
     let render = || render_chart(chart, values, options, host, warn, cache);
+    let render = || on_stack(&options.limits, render);
     catch_unwind(AssertUnwindSafe(render)).unwrap_or_else(|panic| Err(Error::panicked(&*panic)))
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::chart::Chart;
 use crate::lock;
 use crate::metadata::{API_V1, Dependency, Lock};
-use crate::package::{self, Package, PackageOptions};
+use crate::package::{self, Package};
 use crate::profile::Profile;
 use crate::version::{self, VersionError};
 use crate::{load, metadata_yaml, yaml};
@@ -84,10 +84,9 @@ pub fn update(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Re
                 continue;
             }
             locked.version.clone_from(&local.metadata.version);
-            let options = PackageOptions::default();
-            resolution
-                .archives
-                .push(package::package(&local, &options, profile)?);
+            // As in Helm, the dependencies of a local chart are not updated, and may be missing.
+            let archive = package::save(&local, None, profile)?;
+            resolution.archives.push(archive);
         } else if !dependency.repository.is_empty() {
             resolution.remote.push(locked.clone());
         }

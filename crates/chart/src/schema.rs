@@ -5,6 +5,7 @@ mod draft7;
 mod fast_path;
 mod formats;
 mod messages;
+mod multiple_of;
 
 use std::fmt::Write;
 
@@ -78,25 +79,27 @@ pub(crate) fn validate_one(
     cost::check(&schema, &instance)?;
     match profile {
         Profile::Helm3 => draft7::validate(&schema, &instance),
-        Profile::Helm4 => validate_all_drafts(schema, &instance).map_err(SchemaError),
+        Profile::Helm4 => validate_all_drafts(&schema, &instance).map_err(SchemaError),
     }
 }
 
 /// Helm 4 supports all drafts.
-fn validate_all_drafts(schema: Json, instance: &Json) -> Result<(), String> {
+fn validate_all_drafts(schema: &Json, instance: &Json) -> Result<(), String> {
     const URL: &str = "file:///values.schema.json";
+    let replaced = multiple_of::replace(schema, instance);
     let mut compiler = boon::Compiler::new();
     compiler.use_loader(Box::new(NoNetwork));
     let mut schemas = boon::Schemas::new();
     compiler
-        .add_resource(URL, schema)
+        .add_resource(URL, replaced.clone().into_owned())
         .map_err(|error| messages::compile(&error))?;
     let index = compiler
         .compile(URL, &mut schemas)
         .map_err(|error| messages::compile(&error))?;
-    schemas
-        .validate(instance, index)
-        .map_err(|error| messages::validation(&error))
+    schemas.validate(instance, index).map_err(|mut error| {
+        multiple_of::restore(&mut error, schema, &replaced, instance);
+        messages::validation(&error)
+    })
 }
 
 /// Remote references are not loaded. As in Helm, `urn:` references accept all values.
@@ -164,6 +167,110 @@ mod tests {
         values.set("a".into(), Value::Int(1));
         let result = validate_one(&values, schema.as_bytes(), profile);
         result.unwrap_err().to_string()
+    }
+
+    /// Checks the messages of Helm 3.17.3 and Helm 4.2.4 about the value `a`; an empty one if they accept it.
+    #[track_caller]
+    fn check(schema: &str, value: &Value, helm3: &str, helm4: &str) {
+        let schema = format!(r#"{{"properties": {{"a": {schema}}}}}"#);
+        let values = Map::default();
+        values.set("a".into(), value.clone());
+        for (profile, expected) in [(Profile::Helm3, helm3), (Profile::Helm4, helm4)] {
+            let result = validate_one(&values, schema.as_bytes(), profile);
+            let found = result.map_err(|error| error.to_string()).err();
+            assert_eq!(found.unwrap_or_default(), expected, "{schema} {profile:?}");
+        }
+    }
+
+    #[test]
+    fn multiples_of_decimals_are_exact() {
+        let multiple_of = r#"{"multipleOf": 0.1}"#;
+        check(multiple_of, &Value::Float(0.3), "", "");
+        check(multiple_of, &Value::Float(1.1), "", "");
+        let helm3 = "- a: Must be a multiple of 0.1\n";
+        let helm4 = "- at '/a': multipleOf: got 0.35, want 0.1\n";
+        check(multiple_of, &Value::Float(0.35), helm3, helm4);
+        let list = Value::list(vec![Value::Float(0.3), Value::Float(0.35)]);
+        check(
+            r#"{"items": {"multipleOf": 0.1}}"#,
+            &list,
+            "- a.1: Must be a multiple of 0.1\n",
+            "- at '/a/1': multipleOf: got 0.35, want 0.1\n",
+        );
+        check(
+            r#"{"multipleOf": 1e-7}"#,
+            &Value::Float(1.5e-7),
+            "- a: Must be a multiple of 1e-07\n",
+            "- at '/a': multipleOf: got 1.5×10⁻⁰⁷, want 1×10⁻⁰⁷\n",
+        );
+        check(
+            r#"{"multipleOf": 0.3}"#,
+            &Value::Float(1e300),
+            "- a: Must be a multiple of 0.3\n",
+            "- at '/a': multipleOf: got 1×10³⁰⁰, want 0.3\n",
+        );
+    }
+
+    #[test]
+    fn multiples_of_decimals_are_exact_in_combinations() {
+        let number = Value::Float(0.3);
+        let any_of = r#"{"anyOf": [{"multipleOf": 0.1}, {"type": "string"}]}"#;
+        check(any_of, &number, "", "");
+        check(
+            any_of,
+            &Value::Float(0.35),
+            "- a: Must validate at least one schema (anyOf)\n- a: Must be a multiple of 0.1\n",
+            "- at '/a': 'anyOf' failed\n  - at '/a': multipleOf: got 0.35, want 0.1\n  - at '/a': got number, want string\n",
+        );
+        check(
+            r#"{"oneOf": [{"multipleOf": 0.1}, {"multipleOf": 0.3}]}"#,
+            &Value::Float(0.6),
+            "- a: Must validate one and only one schema (oneOf)\n",
+            "- at '/a': 'oneOf' failed, subschemas 0, 1 matched\n",
+        );
+        check(
+            r#"{"not": {"multipleOf": 0.1}}"#,
+            &number,
+            "- a: Must not validate the schema (not)\n",
+            "- at '/a': 'not' failed\n",
+        );
+        check(
+            r#"{"multipleOf": 0.1, "not": {"minimum": 2}}"#,
+            &number,
+            "",
+            "",
+        );
+        check(
+            r#"{"multipleOf": 0.1, "not": {"maximum": 2}}"#,
+            &number,
+            "- a: Must not validate the schema (not)\n",
+            "- at '/a': 'not' failed\n",
+        );
+        check(
+            r#"{"const": {"multipleOf": 0.1}}"#,
+            &Value::map(vec![("multipleOf".into(), Value::Float(0.1))]),
+            "",
+            "",
+        );
+    }
+
+    #[test]
+    fn large_numbers_have_the_exponents_of_helm() {
+        for (value, helm4) in [
+            (999_999.0, "999,999"),
+            (1e6, "1×10⁰⁶"),
+            (12_345_678.5, "1.23456785×10⁰⁷"),
+            (-1_234_567.0, "-1.234567×10⁰⁶"),
+            (-1500.25, "-1,500.25"),
+            (1e-5, "1×10⁻⁰⁵"),
+        ] {
+            check(
+                r#"{"minimum": 1e300}"#,
+                &Value::Float(value),
+                "- a: Must be greater than or equal to 1e+300\n",
+                &format!("- at '/a': minimum: got {helm4}, want 1×10³⁰⁰\n"),
+            );
+        }
     }
 
     #[test]

@@ -2,8 +2,13 @@
 
 use std::fmt::Write;
 
+use outrigger_gotmpl::value::Value;
+use serde_json::{Number, Value as Json};
+
 use crate::chart::{Chart, File};
 use crate::profile::Profile;
+use crate::schema::json_of;
+use crate::yaml_value::YamlValue;
 use crate::{metadata_yaml, yaml};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +51,29 @@ pub fn show(chart: &Chart, part: Part, profile: Profile) -> String {
         show_crds(&mut out, chart, part, profile);
     }
     out
+}
+
+/// The default values as Helm passes them to JSONPath: all numbers are floats.
+pub fn default_values(chart: &Chart) -> Json {
+    let values = chart
+        .values
+        .as_ref()
+        .map_or(Value::Nil, YamlValue::to_value);
+    let mut json = json_of(&values);
+    convert_to_floats(&mut json);
+    json
+}
+
+fn convert_to_floats(json: &mut Json) {
+    match json {
+        Json::Number(number) => {
+            let float = number.as_f64().and_then(Number::from_f64);
+            *number = float.unwrap_or_else(|| number.clone());
+        }
+        Json::Array(items) => items.iter_mut().for_each(convert_to_floats),
+        Json::Object(entries) => entries.values_mut().for_each(convert_to_floats),
+        _ => {}
+    }
 }
 
 fn show_crds(out: &mut String, chart: &Chart, part: Part, profile: Profile) {

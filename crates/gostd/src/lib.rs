@@ -12,6 +12,7 @@ pub mod path;
 pub mod regexp;
 pub mod semver;
 pub mod strconv;
+pub mod tar;
 pub mod time;
 pub mod unicode;
 pub mod url;

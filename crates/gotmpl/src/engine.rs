@@ -24,6 +24,15 @@ pub(crate) const TPL_NAME: &str = "gotpl";
 /// The limit on the memory of cached `tpl` texts.
 const TPL_CACHE_BYTES: usize = 64 << 20;
 
+/// The stack of functions, which traverse values recursively.
+const FUNCTION_STACK: usize = 16 << 20;
+
+/// Calls a function with the stack that templates may use. Executions inside of it need no stack of their own.
+pub fn on_stack<T>(limits: &Limits, call: impl FnOnce() -> T) -> T {
+    let needed = limits.stack_bytes + FUNCTION_STACK;
+    stacker::maybe_grow(needed, needed + FUNCTION_STACK, call)
+}
+
 /// A set of associated templates, as text/template calls them. It renders one chart on one thread; other engines can
 /// share its parsed files.
 #[derive(Debug)]
@@ -126,14 +135,16 @@ impl Engine {
         host: &dyn Host,
         out: &mut Vec<u8>,
     ) -> Result<(), ExecError> {
-        let scratch = self.scratch.take();
-        let mut state = State::new(self, host, std::mem::take(out), scratch, self.spent.get());
-        let result = state.execute(name.as_bytes(), data);
-        self.spent.set(state.spent());
-        let scratch;
-        (*out, scratch) = state.finish();
-        self.scratch.replace(scratch);
-        result
+        on_stack(&self.limits, || {
+            let scratch = self.scratch.take();
+            let mut state = State::new(self, host, std::mem::take(out), scratch, self.spent.get());
+            let result = state.execute(name.as_bytes(), data);
+            self.spent.set(state.spent());
+            let scratch;
+            (*out, scratch) = state.finish();
+            self.scratch.replace(scratch);
+            result
+        })
     }
 
     /// [`Self::execute`] without the `<no value>` that Go prints for missing values, as Helm does.

@@ -21,7 +21,7 @@ pub mod value;
 mod yaml;
 
 pub use data::Data;
-pub use engine::{Engine, Limits};
+pub use engine::{Engine, Limits, on_stack};
 pub use error::ExecError;
 pub use ir::Parsed;
 pub use parse::{ParseCache, ParseError, parse};

@@ -21,11 +21,25 @@ pub fn parse(
     source: impl Into<Data>,
     dialect: &Dialect,
 ) -> Result<Arc<Parsed>, ParseError> {
-    parser::Parser::new(name, &source.into(), dialect)
-        .parse()
-        .map(Arc::new)
-        .map_err(|failure| *failure.0)
+    let source = source.into();
+    let parse = |stack_bytes| parser::Parser::new(name, &source, dialect, stack_bytes).parse();
+    let parsed = match parse(STACK_BYTES) {
+        Err(failure) if failure.0.message == TOO_DEEP => {
+            stacker::grow(DEEP_STACK_BYTES + STACK_BYTES, || parse(DEEP_STACK_BYTES))
+        }
+        parsed => parsed,
+    };
+    parsed.map(Arc::new).map_err(|failure| *failure.0)
 }
+
+/// The stack for nested statements and expressions. It fits a thread with 2 MiB of stack and is enough for 400 levels.
+const STACK_BYTES: usize = 640 * 1024;
+
+/// The stack for a template that is nested more deeply: about 40,000 levels. Go has 1 GiB.
+const DEEP_STACK_BYTES: usize = 64 << 20;
+
+/// Go's message for expressions that are nested too deeply.
+const TOO_DEEP: &str = "max expression depth exceeded";
 
 /// Why a template does not parse, with Go's message: `template: NAME:LINE: MESSAGE`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,8 +4,8 @@
 /// Low limits, so that tests with cyclic values are fast.
 const LOW_LIMITS: bool = cfg!(any(test, fuzzing));
 
-/// The maximum nesting of values. Real data is never that deep.
-pub(crate) const MAX_DEPTH: usize = 250;
+/// The maximum nesting of values, which is that of Go's JSON and YAML decoders.
+pub(crate) const MAX_DEPTH: usize = if LOW_LIMITS { 250 } else { 10_000 };
 
 /// The maximum length of a printed value. It is also the maximum of [`Limits::value_bytes`](crate::Limits), so that a
 /// truncated text never becomes a value.

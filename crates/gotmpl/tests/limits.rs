@@ -73,6 +73,47 @@ fn accepts_a_thousand_nested_includes() {
     assert_eq!(error.matches("error calling include").count(), 1002);
 }
 
+/// Executes a template with the default limits on a thread with a small stack.
+fn run_on_small_thread(template: String) -> Result<String, String> {
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    let run = thread.spawn(move || run(&template, Limits::default(), &NullHost));
+    let joined = run.map_err(|error| error.to_string())?.join();
+    joined.unwrap_or_else(|_| Err("panic".into()))
+}
+
+#[test]
+fn statements_and_expressions_nest_thousands_of_levels() {
+    for (open, inner, close) in [
+        ("{{ if true }}", "x", "{{ end }}"),
+        ("{{ with 1 }}", "x", "{{ end }}"),
+        ("{{ range list 1 }}", "x", "{{ end }}"),
+        ("{{ if false }}{{ else }}", "x", "{{ end }}"),
+    ] {
+        let template = open.repeat(2_000) + inner + &close.repeat(2_000);
+        assert_eq!(run_on_small_thread(template).as_deref(), Ok("x"), "{open}");
+    }
+    let sum = format!("{{{{ {}0{} }}}}", "(add1 ".repeat(2_000), ")".repeat(2_000));
+    assert_eq!(run_on_small_thread(sum).as_deref(), Ok("2000"));
+}
+
+#[test]
+fn values_nest_as_deeply_as_in_go() {
+    for (levels, usage, expected) in [
+        (9000, "toJson $d | len", "54007"),
+        (9000, "print $d | len", "63008"),
+        (5000, "toYaml $d | len", "25020004"),
+        (9000, "deepCopy $d | len", "1"),
+        (9000, "toJson $d | fromJson | len", "1"),
+        (9000, "deepEqual $d (deepCopy $d)", "true"),
+    ] {
+        let nested = format!(
+            r#"{{{{ $d := dict "a" 1 }}}}{{{{ range until {levels} }}}}{{{{ $d = dict "a" $d }}}}{{{{ end }}}}"#
+        );
+        let found = run_on_small_thread(format!("{nested}{{{{ {usage} }}}}"));
+        assert_eq!(found.as_deref(), Ok(expected), "{usage}");
+    }
+}
+
 #[test]
 fn rejects_endless_loops() {
     check_error(

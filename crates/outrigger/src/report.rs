@@ -31,12 +31,27 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 pub(crate) fn failure(error: &anyhow::Error, format: LogFormat) -> ExitCode {
     if format == LogFormat::Json {
         tracing::error!("{}", text(error).trim_end());
-        return ExitCode::FAILURE;
+    } else {
+        // A failed write to stderr cannot be reported anywhere.
+        let _ = anstream::stderr().lock().write_all(text(error).as_bytes());
     }
-    let mut stderr = anstream::stderr().lock();
-    // A failed write to stderr cannot be reported anywhere.
-    let _ = stderr.write_all(text(error).as_bytes());
-    ExitCode::FAILURE
+    if is_usage_error(error) {
+        ExitCode::from(2)
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// A command line that the parser accepts, but the command does not.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+fn is_usage_error(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let hinted = cause.downcast_ref::<Hinted>();
+        cause.is::<UsageError>() || hinted.is_some_and(|hinted| is_usage_error(&hinted.error))
+    })
 }
 
 /// Prints information for the user that is not part of the result.
@@ -102,6 +117,16 @@ mod tests {
     use anyhow::Context as _;
 
     use super::*;
+
+    #[test]
+    fn usage_errors_are_found_below_hints_and_contexts() {
+        let usage = || Err::<(), _>(UsageError("unsupported flag".to_owned()));
+        let error = usage().hint("use another one").unwrap_err();
+        assert!(is_usage_error(&error));
+        assert!(is_usage_error(&error.context("failed to start")));
+        let other: anyhow::Result<()> = Err(anyhow::anyhow!("no such file"));
+        assert!(!is_usage_error(&other.hint("create it").unwrap_err()));
+    }
 
     #[test]
     fn prints_message_causes_and_hints_once_each() {

@@ -39,10 +39,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ),
         None => known,
     };
-    build(&fuzz)?;
-    selected
-        .iter()
-        .try_for_each(|target| fuzz_one(&fuzz, target, args.minutes))
+    selected.iter().try_for_each(|target| {
+        build(&fuzz, target)?;
+        fuzz_one(&fuzz, target, args.minutes)
+    })
 }
 
 fn targets(fuzz: &Path) -> anyhow::Result<Vec<String>> {
@@ -60,10 +60,12 @@ fn targets(fuzz: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-fn build(fuzz: &Path) -> anyhow::Result<()> {
+/// Builds one target. Its feature of the same name selects its dependencies.
+fn build(fuzz: &Path, target: &str) -> anyhow::Result<()> {
     let mut cargo = command(env!("CARGO"), fuzz);
     cargo
         .args(["build", "--release", "--quiet"])
+        .args(["--bin", target, "--features", target])
         .env("CARGO_TARGET_DIR", fuzz.join("target"));
     // With an explicit target platform, the flags do not apply to build scripts.
     cargo

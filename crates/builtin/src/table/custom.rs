@@ -1,8 +1,8 @@
 //! Table cells of custom resources, from the JSON paths of `additionalPrinterColumns`.
 
+use outrigger_apimachinery::json_path::{self, JsonPath};
 use serde_json::{Value, json};
 
-use super::json_path::JsonPath;
 use super::moment::{Now, human, parse, seconds_between};
 use crate::kinds::{Custom, PrinterColumn};
 
@@ -14,10 +14,10 @@ pub(super) fn cells(custom: &Custom, object: &Value, now: Now) -> Vec<Value> {
 }
 
 fn cell(column: &PrinterColumn, object: &Value, now: Now) -> Option<Value> {
-    let path = JsonPath::parse(&column.json_path)?;
+    let path = JsonPath::parse(&format!("{{{}}}", column.json_path)).ok()?;
     let value = path.first(object)?;
-    match (column.type_.as_str(), value) {
-        ("string", value) => Some(text(value).into()),
+    match (column.type_.as_str(), value.as_ref()) {
+        ("string", value) => Some(json_path::text(value).into()),
         ("integer", Value::Number(number)) => match number.as_i64() {
             Some(whole) => Some(whole.into()),
             #[expect(
@@ -27,7 +27,7 @@ fn cell(column: &PrinterColumn, object: &Value, now: Now) -> Option<Value> {
             None => number.as_f64().map(|float| json!(float as i64)),
         },
         ("number", Value::Number(number)) => Some(whole_or_float(number.as_f64()?)),
-        ("boolean", Value::Bool(_)) => Some(value.clone()),
+        ("boolean", Value::Bool(_)) => Some(value.into_owned()),
         ("date", Value::String(time)) => Some(match parse(time) {
             Some(time) => human(seconds_between(time, now.0)).into(),
             None => "<invalid>".into(),
@@ -44,30 +44,4 @@ fn whole_or_float(number: f64) -> Value {
         return json!(number as i64);
     }
     json!(number)
-}
-
-/// Formats a value: scalars plain, others as JSON.
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => "<nil>".to_owned(),
-        Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
-        Value::Array(_) | Value::Object(_) => outrigger_gostd::json::marshal(value),
-        other => other.to_string(),
-    }
-}
-
-/// A float as `%v` formats it.
-fn float(number: f64) -> String {
-    let scientific = format!("{number:e}");
-    let exponent = scientific.split_once('e');
-    let Some((digits, exponent)) = exponent else {
-        return scientific;
-    };
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..21).contains(&exponent) {
-        return number.to_string();
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
 }

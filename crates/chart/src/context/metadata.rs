@@ -45,18 +45,20 @@ fn fields(
     as_maps: bool,
 ) -> Vec<StructField> {
     let text = |text: &str| Value::str(text);
-    let list = |items: &[String]| strings(items, as_maps);
+    let is_set = |field| metadata.empty_fields.contains(&field);
+    let list = |field, items: &[String]| strings(items, is_set(field), as_maps);
     let maintainers = metadata.maintainers.iter().map(maintainer);
-    let maintainers = structs("[]*chart.Maintainer", maintainers, as_maps);
+    let has_maintainers = is_set("maintainers");
+    let maintainers = structs("[]*chart.Maintainer", maintainers, has_maintainers, as_maps);
     let dependencies = requirements.iter().map(|r| dependency(r, as_maps));
-    let dependencies = structs("[]*chart.Dependency", dependencies, as_maps);
+    let dependencies = structs("[]*chart.Dependency", dependencies, false, as_maps);
     vec![
         field("Name", "name", text(name)),
         field("Home", "home", text(&metadata.home)),
-        field("Sources", "sources", list(&metadata.sources)),
+        field("Sources", "sources", list("sources", &metadata.sources)),
         field("Version", "version", text(&metadata.version)),
         field("Description", "description", text(&metadata.description)),
-        field("Keywords", "keywords", list(&metadata.keywords)),
+        field("Keywords", "keywords", list("keywords", &metadata.keywords)),
         field("Maintainers", "maintainers", maintainers),
         field("Icon", "icon", text(&metadata.icon)),
         field("APIVersion", "apiVersion", text(&metadata.api_version)),
@@ -72,7 +74,7 @@ fn fields(
 }
 
 fn annotations(metadata: &Metadata) -> Value {
-    if metadata.annotations.is_empty() {
+    if metadata.annotations.is_empty() && !metadata.empty_fields.contains(&"annotations") {
         return Value::Map(Map::nil(MapType::Strings));
     }
     let entries = metadata
@@ -104,7 +106,7 @@ fn dependency(requirement: &Requirement, as_maps: bool) -> Vec<StructField> {
     let imports = if as_maps {
         Value::list(imports)
     } else {
-        list(Element::Any, imports)
+        list(Element::Any, imports, false)
     };
     vec![
         StructField::new(
@@ -123,7 +125,11 @@ fn dependency(requirement: &Requirement, as_maps: bool) -> Vec<StructField> {
             "condition",
             Value::str(declared.condition.as_str()),
         ),
-        field("Tags", "tags", strings(&declared.tags, as_maps)),
+        field(
+            "Tags",
+            "tags",
+            strings(&declared.tags, declared.has_empty_tags, as_maps),
+        ),
         field("Enabled", "enabled", Value::Bool(requirement.enabled)),
         field("ImportValues", "import-values", imports),
         field("Alias", "alias", Value::str(declared.alias.as_str())),
@@ -138,12 +144,12 @@ fn import_paths((child, parent): &(String, String)) -> Value {
     Value::Map(Map::from_entries(MapType::Strings, entries))
 }
 
-fn strings(items: &[String], as_any: bool) -> Value {
+fn strings(items: &[String], is_set: bool, as_any: bool) -> Value {
     let texts = items.iter().map(|item| Value::str(item.as_str())).collect();
     if as_any {
         Value::list(texts)
     } else {
-        list(Element::String, texts)
+        list(Element::String, texts, is_set)
     }
 }
 
@@ -151,6 +157,7 @@ fn strings(items: &[String], as_any: bool) -> Value {
 fn structs(
     list_type: &'static str,
     structs: impl Iterator<Item = Vec<StructField>>,
+    is_set: bool,
     as_maps: bool,
 ) -> Value {
     if as_maps {
@@ -158,12 +165,12 @@ fn structs(
     }
     let pointer = list_type.trim_start_matches("[]");
     let items = structs.map(|fields| Struct::value(pointer, fields));
-    list(Element::Pointers(list_type), items.collect())
+    list(Element::Pointers(list_type), items.collect(), is_set)
 }
 
 /// As in Go, a list that `Chart.yaml` does not set is nil.
-fn list(element: Element, items: Vec<Value>) -> Value {
-    Value::List(if items.is_empty() {
+fn list(element: Element, items: Vec<Value>, is_set: bool) -> Value {
+    Value::List(if items.is_empty() && !is_set {
         List::nil(element)
     } else {
         List::new(element, items)

@@ -7,11 +7,11 @@ use std::cell::Cell;
 use std::io::{self, ErrorKind, Read};
 
 use flate2::bufread::MultiGzDecoder;
-use tar::{Archive, Entry, EntryType};
+use outrigger_gostd::path;
+use outrigger_gostd::tar::{self, Header, Reader, kind};
 
 use crate::chart::File;
 use crate::profile::Profile;
-use outrigger_gostd::path;
 
 /// The maximum size of an archive.
 pub const MAX_ARCHIVE: u64 = 128 * MIB;
@@ -38,6 +38,8 @@ pub enum Error {
     Header,
     #[error("{}", crate::go_io::describe(.0))]
     Read(#[source] io::Error),
+    #[error(transparent)]
+    Tar(tar::Error),
     #[error("chart illegally contains absolute paths")]
     AbsolutePath,
     #[error("chart illegally contains content outside the base directory: {0:?}")]
@@ -106,12 +108,15 @@ pub fn read(archive: &[u8], profile: Profile) -> Result<Vec<File>, Error> {
 
 /// The first path element of the first file in an archive that [`read`] accepts.
 pub fn top_folder(archive: &[u8]) -> Option<String> {
-    let mut tar = Archive::new(MultiGzDecoder::new(archive));
-    let mut entries = tar.entries().ok()?.map_while(Result::ok);
-    let entry = entries.find(|entry| !entry.header().entry_type().is_dir())?;
-    let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-    let (first, _) = path.split_once(['/', '\\'])?;
-    Some(first.to_owned())
+    let mut tar = Reader::new(MultiGzDecoder::new(archive));
+    loop {
+        let header = tar.next_entry().ok()??;
+        if is_file(&header) {
+            let path = String::from_utf8_lossy(&header.name).into_owned();
+            let (first, _) = path.split_once(['/', '\\'])?;
+            return Some(first.to_owned());
+        }
+    }
 }
 
 pub(super) fn read_within(
@@ -122,19 +127,22 @@ pub(super) fn read_within(
     check_gzip(archive)?;
     let header = Cell::new(MAX_HEADER);
     let stream = Cell::new(budget.stream);
-    let mut tar = Archive::new(Metered {
+    let mut tar = Reader::new(Metered {
         inner: MultiGzDecoder::new(archive),
         meters: [(&header, Limit::Header), (&stream, Limit::Stream)],
     });
     let mut files = Vec::new();
-    let mut entries = tar.entries().map_err(Error::Read)?;
     loop {
-        // The tar library reads the headers of an entry, and what is left of the previous one, before it returns.
+        // This reads the headers of an entry, and what is left of the previous one.
         header.set(MAX_HEADER);
-        let Some(entry) = entries.next() else { break };
+        let Some(entry) = tar.next_entry().map_err(Error::of_tar)? else {
+            break;
+        };
         header.set(u64::MAX);
-        let entry = entry.map_err(Error::of_tar)?;
-        files.extend(read_entry(entry, profile, budget)?);
+        take(&mut budget.entries, 1, Limit::Entries)?;
+        if is_file(&entry) {
+            files.push(read_file(&mut tar, &entry, profile, budget)?);
+        }
     }
     budget.stream = stream.get();
     if files.is_empty() {
@@ -160,48 +168,41 @@ fn check_gzip(archive: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The file of an entry; `None` for folders and extended headers.
-fn read_entry<R: Read>(
-    mut entry: Entry<'_, R>,
+/// Whether an entry is neither a folder nor an extended header.
+fn is_file(header: &Header) -> bool {
+    !header.is_dir() && header.kind != kind::GLOBAL
+}
+
+fn read_file(
+    tar: &mut Reader<impl Read>,
+    header: &Header,
     profile: Profile,
     budget: &mut Budget,
-) -> Result<Option<File>, Error> {
-    take(&mut budget.entries, 1, Limit::Entries)?;
-    let kind = entry.header().entry_type();
-    let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-    if kind == EntryType::Directory || path.ends_with('/') {
-        return Ok(None);
-    }
-    if kind.is_pax_global_extensions() || kind.is_pax_local_extensions() {
-        return Ok(None);
-    }
+) -> Result<File, Error> {
+    let path = String::from_utf8_lossy(&header.name).into_owned();
     if !matches!(
-        kind,
-        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse
+        header.kind,
+        kind::REGULAR | kind::CONTINUOUS | kind::GNU_SPARSE
     ) {
         return Err(Error::NotAFile(path));
     }
     take(&mut budget.names, path.len() as u64, Limit::Names)?;
     let name = chart_path(&path)?;
     let limit_name = profile.rules().total_limit_name;
-    let size = entry.size();
+    let size = header.size;
     if size > budget.files {
         return Err(Error::TooLarge { limit_name });
     }
     if size > MAX_FILE {
         return Err(Error::FileTooLarge(path));
     }
-    let mut data = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    entry.read_to_end(&mut data).map_err(Error::of_tar)?;
-    if (data.len() as u64) < size {
-        return Err(Error::Read(ErrorKind::UnexpectedEof.into()));
-    }
+    let mut data = tar.read_file().map_err(Error::of_tar)?;
     budget.files -= size;
     if budget.files == 0 {
         return Err(Error::TooLarge { limit_name });
     }
     strip_byte_order_mark(&mut data);
-    Ok(Some(File::new(name, data)))
+    Ok(File::new(name, data))
 }
 
 fn take(budget: &mut u64, amount: u64, limit: Limit) -> Result<(), Error> {
@@ -230,8 +231,10 @@ impl<R: Read> Read for Metered<'_, R> {
 }
 
 impl Error {
-    /// The error of a reader of tar entries.
-    fn of_tar(error: io::Error) -> Self {
+    fn of_tar(error: tar::Error) -> Self {
+        let tar::Error::Read(error) = error else {
+            return Self::Tar(error);
+        };
         let limit = error.get_ref().and_then(|inner| inner.downcast_ref());
         limit.copied().map_or(Self::Read(error), Self::Limit)
     }
@@ -272,11 +275,12 @@ pub(super) fn strip_byte_order_mark(data: &mut Vec<u8>) {
 mod tests {
     use std::io::Write;
 
+    use ::tar::{Builder, EntryType, Header};
     use flate2::Compression;
     use flate2::write::GzEncoder;
-    use tar::{Builder, Header};
 
-    use super::*;
+    use super::{Budget, Error, Limit, MAX_ARCHIVE, MAX_TOTAL, read, read_within};
+    use crate::profile::Profile;
 
     fn entry(name: &[u8], kind: EntryType, size: u64) -> Header {
         let mut header = Header::new_gnu();
@@ -383,19 +387,28 @@ mod tests {
             let header = entry(b"././@LongLink", kind, 150 << 20);
             let bytes = gzipped(|gzip| {
                 gzip.write_all(header.as_bytes()).unwrap();
-                gzip.write_all(&vec![b'x'; 8 << 20]).unwrap();
+                gzip.write_all(&vec![b'x'; 2 << 20]).unwrap();
             });
-            assert_eq!(
-                limit_of(&bytes, Budget::default()),
-                Limit::Header,
-                "{kind:?}"
-            );
+            let error = read(&bytes, Profile::Helm4).unwrap_err().to_string();
+            assert_eq!(error, "archive/tar: header field too long", "{kind:?}");
         }
     }
 
     #[test]
+    fn many_headers_of_one_entry_are_rejected() {
+        let header = entry(b"././@LongLink", EntryType::GNULongLink, 1 << 20);
+        let bytes = gzipped(|gzip| {
+            for _ in 0..5 {
+                gzip.write_all(header.as_bytes()).unwrap();
+                gzip.write_all(&vec![b'x'; 1 << 20]).unwrap();
+            }
+        });
+        assert_eq!(limit_of(&bytes, Budget::default()), Limit::Header);
+    }
+
+    #[test]
     fn a_long_name_within_the_limit_is_read() {
-        let name = format!("c/{}", "x".repeat(1 << 20));
+        let name = format!("c/{}", "x".repeat(1_000_000));
         let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         let mut header = Header::new_gnu();
         header.set_size(4);

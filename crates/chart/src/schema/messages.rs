@@ -363,14 +363,29 @@ fn group(digits: &str) -> String {
     out
 }
 
-/// A float with thousands separators, as Go's message printer for English formats it.
+/// A float with thousands separators, or with a superscript exponent where `%v` has one, as Go's message printer for
+/// English formats it.
 fn localized(number: &Number) -> String {
-    let x = number.as_f64().unwrap_or_default();
-    let text = format!("{}", x.abs());
-    let sign = if x < 0.0 { "-" } else { "" };
-    match text.split_once('.') {
+    let text = strconv::format_float(number.as_f64().unwrap_or_default(), b'g', None);
+    if let Some((mantissa, exponent)) = text.split_once('e') {
+        let exponent: String = exponent.chars().filter_map(superscript).collect();
+        return format!("{mantissa}×10{exponent}");
+    }
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.as_str()),
+    };
+    match digits.split_once('.') {
         Some((whole, decimals)) => format!("{sign}{}.{decimals}", group(whole)),
-        None => format!("{sign}{}", group(&text)),
+        None => format!("{sign}{}", group(digits)),
+    }
+}
+
+fn superscript(c: char) -> Option<char> {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    match c {
+        '-' => Some('⁻'),
+        c => DIGITS.get(c.to_digit(10)? as usize).copied(),
     }
 }
 

@@ -6,3 +6,4 @@ mod archive;
 mod folder;
 mod golden;
 mod render;
+mod tar_headers;

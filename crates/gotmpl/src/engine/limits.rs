@@ -9,9 +9,8 @@ pub struct Limits {
     pub include_depth: u32,
     /// The maximum depth of template invocations; Go's limit.
     pub template_depth: u32,
-    /// The stack for nested templates and expressions. The default fits a thread with 2 MiB of stack and leaves room for
-    /// functions that traverse deep values. A nested `include` takes 1.5 to 4 KiB: to reach Helm's depth, run the engine
-    /// on a thread with a large stack and allow most of it.
+    /// The stack for nested templates and expressions. A nested `include` takes 1.5 to 4 KiB. The engine allocates a
+    /// stack if the thread has less left; unused pages are never committed.
     pub stack_bytes: usize,
     /// The maximum output of all files.
     pub output_bytes: usize,
@@ -28,7 +27,7 @@ impl Default for Limits {
         Self {
             include_depth: 1000,
             template_depth: 100_000,
-            stack_bytes: 1 << 20,
+            stack_bytes: 16 << 20,
             output_bytes: 256 << 20,
             value_bytes: MAX_TEXT,
             memory_bytes: 1 << 30,

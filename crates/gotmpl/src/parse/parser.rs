@@ -7,16 +7,13 @@ use outrigger_gostd::strconv::{quote_bytes, unquote};
 
 use super::lexer::{Lexer, Token, TokenKind};
 use super::nodes::Nodes;
-use super::{Failure, ParseError, Result};
+use super::{Failure, ParseError, Result, TOO_DEEP};
 use crate::data::Data;
 use crate::function::Dialect;
 use crate::ir::{
     Branch, Literal, LiteralText, Parsed, Span, Statement, StatementKind, Template, index,
 };
 use crate::stack_guard::StackGuard;
-
-/// The stack for nested control structures and parentheses.
-const STACK_BYTES: usize = 640 * 1024;
 
 pub(super) struct Parser<'s> {
     data: &'s Data,
@@ -104,7 +101,12 @@ impl Control {
 }
 
 impl<'s> Parser<'s> {
-    pub(super) fn new(name: &str, data: &'s Data, dialect: &'s Dialect) -> Self {
+    pub(super) fn new(
+        name: &str,
+        data: &'s Data,
+        dialect: &'s Dialect,
+        stack_bytes: usize,
+    ) -> Self {
         let source = data.as_slice();
         Self {
             data,
@@ -116,7 +118,7 @@ impl<'s> Parser<'s> {
             templates: Vec::new(),
             nodes: Nodes::take(),
             defined: HashMap::new(),
-            guard: StackGuard::new(STACK_BYTES),
+            guard: StackGuard::new(stack_bytes),
         }
     }
 
@@ -481,7 +483,7 @@ impl<'s> Parser<'s> {
 
     pub(super) fn check_depth(&self) -> Result<()> {
         if self.guard.is_exhausted() {
-            return Err(self.error("max expression depth exceeded"));
+            return Err(self.error(TOO_DEEP));
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use super::plugin::unreachable;
 use super::runtime;
 use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
+use crate::report::UsageError;
 
 mod search;
 mod update;
@@ -140,7 +141,7 @@ async fn add(args: &AddArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
             name: name.to_owned(),
             namespace: namespace.to_owned(),
         }),
-        Some(None) => anyhow::bail!("--secret is NAMESPACE/NAME"),
+        Some(None) => return Err(UsageError("--secret is NAMESPACE/NAME".to_owned()).into()),
     };
     let spec = RepositorySpec {
         url: args.url.clone(),

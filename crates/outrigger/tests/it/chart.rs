@@ -154,8 +154,13 @@ fn unsupported_flags_of_helm_say_what_to_use_instead() {
         ("--post-renderer=cat", "pipe the output"),
     ] {
         let text = run(&["chart", "template", "rel", "small", flag]);
+        assert!(text.starts_with("exit code: 2"), "{flag}: {text}");
         assert!(text.contains("unsupported flag"), "{flag}: {text}");
         assert!(text.contains(hint), "{flag}: {text}");
+    }
+    for flag in ["--generate-name", "--name-template=x"] {
+        let text = run(&["chart", "template", "rel", "small", flag]);
+        assert!(text.starts_with("exit code: 2"), "{flag}: {text}");
     }
     let text = run(&["chart", "template", "rel", "small", "--dry-run"]);
     assert!(text.starts_with("exit code: 0"), "{text}");
@@ -303,6 +308,32 @@ fn show_prints_values_with_their_comments() {
 #[test]
 fn lint_prints_findings_and_a_summary() {
     insta::assert_snapshot!(run(&["chart", "lint", "small"]));
+}
+
+#[test]
+fn dependency_update_packages_a_local_chart_whose_own_dependencies_are_missing() {
+    let context = context();
+    let depending = |name: &str, on: &str| {
+        format!(
+            "apiVersion: v2\nname: {name}\nversion: 1.0.0\ndependencies:\n- name: {on}\n  version: 1.x\n  repository: file://../{on}\n"
+        )
+    };
+    context
+        .write("middle/Chart.yaml", depending("middle", "small"))
+        .unwrap();
+    context
+        .write("parent/Chart.yaml", depending("parent", "middle"))
+        .unwrap();
+    let update = |chart: &str| {
+        let text = context.run(["chart", "dependency", "update", chart]);
+        let text = text.unwrap();
+        assert!(text.starts_with("exit code: 0"), "{text}");
+        let text = context.run(["chart", "template", "rel", "parent"]);
+        text.unwrap().contains("parent/charts/middle/charts/small")
+    };
+    assert!(!update("parent"), "the dependency of middle is missing");
+    update("middle");
+    assert!(update("parent"), "the dependency of middle is packaged");
 }
 
 #[test]

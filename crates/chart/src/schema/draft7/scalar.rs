@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 
 use super::types::{compact, equal};
 use super::{SubSchema, ValidationResult, Validator, format};
+use crate::schema::multiple_of::is_multiple;
 
 impl Validator<'_> {
     /// `const` and `enum`.
@@ -74,9 +75,10 @@ impl Validator<'_> {
 }
 
 pub(super) fn number(subschema: SubSchema<'_>, value: &Json, result: &mut ValidationResult) {
-    let Some(x) = value.as_f64() else {
+    let Json::Number(number) = value else {
         return;
     };
+    let x = number.as_f64().unwrap_or_default();
     let schema = subschema.schema;
     let bound = |name: &str| schema.get(name).and_then(Json::as_f64);
     // In draft 4 a boolean makes the bound exclusive.
@@ -85,8 +87,10 @@ pub(super) fn number(subschema: SubSchema<'_>, value: &Json, result: &mut Valida
         let bound = outrigger_gostd::strconv::format_float(bound, b'g', None);
         result.add_error(subschema.context, format!("Must be {text} {bound}"));
     };
-    if let Some(step) = bound("multipleOf").filter(|step| !is_multiple(x, *step)) {
-        fail("a multiple of", step);
+    if let Some(Json::Number(step)) = schema.get("multipleOf")
+        && !is_multiple(number, step)
+    {
+        fail("a multiple of", step.as_f64().unwrap_or_default());
     }
     if let Some(max) = bound("maximum") {
         if is_exclusive("exclusiveMaximum") {
@@ -121,9 +125,4 @@ pub(super) fn number(subschema: SubSchema<'_>, value: &Json, result: &mut Valida
         );
     }
     result.increment_score();
-}
-
-fn is_multiple(x: f64, step: f64) -> bool {
-    let ratio = x / step;
-    (ratio - ratio.round()).abs() < 1e-9
 }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
 use outrigger_chart::render::release_name;
 use outrigger_chart::{
     Error, KubeVersion, Operation, PrintOptions, RenderOptions, Rendered, print, print_template,
@@ -14,7 +13,7 @@ use super::host::LocalHost;
 use super::render_flags::RenderFlags;
 use super::source::{self, helm_error};
 use crate::printer::Printer;
-use crate::report::HintExt as _;
+use crate::report::{HintExt as _, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,8 +109,8 @@ struct Unsupported {
 impl Unsupported {
     fn check(&self) -> anyhow::Result<()> {
         let reject = |flag: &str, hint: &str| {
-            Err(anyhow::anyhow!("unsupported flag {flag}: the command uses no cluster, no repository and no other program"))
-                .hint(hint)
+            let reason = "the command uses no cluster, no repository and no other program";
+            Err(UsageError(format!("unsupported flag {flag}: {reason}"))).hint(hint)
         };
         match self.dry_run.as_deref() {
             None | Some("client" | "true") => {}
@@ -208,13 +207,17 @@ impl Args {
         let (name, chart) = match self.names.as_slice() {
             [chart] => (None, chart),
             [name, chart] => (Some(name.clone()), chart),
-            _ => bail!("expected at most two arguments"),
+            _ => return Err(UsageError("expected at most two arguments".to_owned()).into()),
         };
         let name = match (name, &self.name_template) {
             (Some(_), _) if self.generate_name => {
-                bail!("cannot set --generate-name and also specify a name")
+                let text = "cannot set --generate-name and also specify a name";
+                return Err(UsageError(text.to_owned()).into());
             }
-            (Some(_), Some(_)) => bail!("cannot set --name-template and also specify a name"),
+            (Some(_), Some(_)) => {
+                let text = "cannot set --name-template and also specify a name";
+                return Err(UsageError(text.to_owned()).into());
+            }
             (Some(name), None) => name,
             (None, Some(template)) => {
                 release_name::from_template(template, host, self.render.compat.profile())

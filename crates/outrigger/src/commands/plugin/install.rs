@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use kube::api::{Patch, PatchParams, ValidationDirective};
 use outrigger_api::plugin::{Conflicts, Dependency, Plugin, PluginKind, PluginSpec};
 
@@ -14,7 +14,7 @@ use super::wait_condition::WaitCondition;
 use super::{file, repo_path, values};
 use crate::commands::chart::values::ValuesFlags;
 use crate::printer::Printer;
-use crate::report::HintExt as _;
+use crate::report::{HintExt as _, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -137,8 +137,8 @@ fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
             (None, Some(format!("./{chart}")))
         }
         (Some(chart), Some(_)) if is_source(chart) => {
-            return Err(anyhow!("both {chart} and --repo specify a source"))
-                .hint("use only one of them");
+            let text = format!("both {chart} and --repo specify a source");
+            return Err(UsageError(text)).hint("use only one of them");
         }
         (chart, repo) => (chart.clone(), repo.clone()),
     };
