@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::Status;
+use outrigger_builtin::fields::as_text;
 use outrigger_store::{EncodedObject, MAX_OPERATIONS, Operation, Resource, Scope, Transaction};
 use serde_json::{Value, json};
 
@@ -21,21 +22,15 @@ const SERVICE_ADDRESS: &str = "10.96.0.1";
 /// Loads definitions and allocated addresses from the store.
 pub(crate) fn load(state: &State) {
     let snapshot = state.store.snapshot();
-    let scope = |group: &str, plural: &str| {
-        let resource = Resource::new(group, plural).ok()?;
-        Some(Scope::resource(&resource))
-    };
-    if let Some(scope) = scope("apiextensions.k8s.io", "customresourcedefinitions") {
+    if let Ok(scope) = Scope::of("apiextensions.k8s.io", "customresourcedefinitions") {
         for definition in snapshot.list(&scope) {
             custom_resource_definitions::install(state, definition);
         }
     }
-    if let Some(scope) = scope("", "services") {
+    if let Ok(scope) = Scope::of("", "services") {
         let mut pool = state.services();
-        for service in snapshot.list(&scope) {
-            if let Ok(service) = serde_json::from_slice(service.bytes()) {
-                pool.add(&service);
-            }
+        for service in snapshot.values(&scope) {
+            pool.add(&service);
         }
     }
 }
@@ -66,7 +61,7 @@ pub(crate) async fn create_objects(state: &Arc<State>) -> Result<(), Status> {
         missing.add(group, plural, &object)?;
     }
     for mut object in bootstrap_objects() {
-        let plural = format!("{}s", text(&object["kind"]).to_ascii_lowercase());
+        let plural = format!("{}s", as_text(&object["kind"]).to_ascii_lowercase());
         let (namespace, name) = names(&object);
         let metadata = namespaces::metadata(state, &namespace, &name)?;
         if let (Value::Object(own), Value::Object(made)) = (&mut object["metadata"], metadata) {
@@ -126,15 +121,11 @@ impl Missing<'_> {
     }
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
 fn names(object: &Value) -> (String, String) {
     let metadata = &object["metadata"];
     (
-        text(&metadata["namespace"]).to_owned(),
-        text(&metadata["name"]).to_owned(),
+        as_text(&metadata["namespace"]).to_owned(),
+        as_text(&metadata["name"]).to_owned(),
     )
 }
 

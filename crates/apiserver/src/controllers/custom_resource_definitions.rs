@@ -198,7 +198,7 @@ fn definition_kind(state: &State) -> Option<Arc<Kind>> {
 fn objects_of(definition: &Value) -> Option<Scope> {
     let group = definition["spec"]["group"].as_str()?;
     let plural = definition["status"]["acceptedNames"]["plural"].as_str()?;
-    Some(Scope::resource(&Resource::new(group, plural).ok()?))
+    Scope::of(group, plural).ok()
 }
 
 /// Deletes all custom resources of a definition; false if some remain.

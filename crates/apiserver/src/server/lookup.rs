@@ -33,13 +33,9 @@ impl Lookup<'_> {
 
     /// The first object of a resource that satisfies a predicate.
     fn find(self, group: &str, plural: &str, predicate: impl Fn(&Value) -> bool) -> Option<Value> {
-        let scope = Scope::resource(&Resource::new(group, plural).ok()?);
+        let scope = Scope::of(group, plural).ok()?;
         let snapshot = self.0.store.snapshot();
-        let mut objects = snapshot.list(&scope);
-        objects.find_map(|object| {
-            let value = serde_json::from_slice(object.bytes()).ok()?;
-            predicate(&value).then_some(value)
-        })
+        snapshot.values(&scope).find(predicate)
     }
 
     /// The objects of a resource in a namespace, or outside of namespaces.
@@ -52,11 +48,7 @@ impl Lookup<'_> {
         let Some(scope) = scope else {
             return Vec::new();
         };
-        let snapshot = self.0.store.snapshot();
-        let objects = snapshot.list(&scope);
-        objects
-            .filter_map(|object| serde_json::from_slice(object.bytes()).ok())
-            .collect()
+        self.0.store.snapshot().values(&scope).collect()
     }
 
     fn default_class(self, group: &str, plural: &str, annotation: &str) -> Option<String> {
