@@ -96,11 +96,16 @@ pub fn table(kind: &Kind, metadata: Map<String, Value>, rows: Vec<Row>) -> Table
     }
 }
 
-/// Where the row of an object belongs; rows with the same position keep their order.
-pub fn position(kind: &Kind, object: &Value) -> Option<i64> {
+/// The columns of a table.
+pub fn columns(kind: &Kind) -> Vec<Column> {
+    columns::of(kind)
+}
+
+/// By what the rows of a table are sorted; none if they have the order of the list.
+pub fn position(kind: &Kind) -> Option<fn(&Value) -> Option<i64>> {
     match kind.kind.as_str() {
         // The order in which they are matched.
-        "FlowSchema" => object["spec"]["matchingPrecedence"].as_i64(),
+        "FlowSchema" => Some(|object| object["spec"]["matchingPrecedence"].as_i64()),
         _ => None,
     }
 }
