@@ -130,7 +130,7 @@ pub fn partial_metadata(kind: &Kind, object: &Value) -> Value {
     })
 }
 
-/// The row of a stored object.
+/// The row of an object: a custom resource as it is served, a built-in kind as it is stored.
 pub fn row(kind: &Kind, object: &Value, include: Include, now: Now) -> Row {
     Row {
         cells: match &kind.custom {

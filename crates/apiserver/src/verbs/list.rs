@@ -86,11 +86,11 @@ fn as_table(
         objects.sort_by_cached_key(position);
     }
     let (now, include) = (Now(ctx.state.now()), response::include(ctx)?);
-    let kind = Arc::clone(&ctx.kind);
+    let (state, kind) = (Arc::clone(ctx.state), Arc::clone(&ctx.kind));
     let version = ctx.accept.view_version();
     let columns = serde_json::to_value(table::columns(&kind)).map_err(Status::internal)?;
     let row = move |object: &Arc<Object>| {
-        let shown = response::stored_value(object)?;
+        let shown = response::shown_value(&state, &kind, object)?;
         let row = table::row(&kind, &shown, include, now);
         let mut row = serde_json::to_value(row).map_err(Status::internal)?;
         response::set_item_version(&mut row["object"], version);

@@ -48,6 +48,14 @@ pub(super) fn served_value(state: &State, kind: &Kind, object: &Object) -> Resul
     Ok(value)
 }
 
+/// An object from which tables are made: custom resources as they are served, built-in kinds as they are stored.
+pub(super) fn shown_value(state: &State, kind: &Kind, object: &Object) -> Result<Value, Status> {
+    match kind.custom {
+        Some(_) => served_value(state, kind, object),
+        None => stored_value(object),
+    }
+}
+
 /// The JSON of an object in the version of a kind, without parsing if possible.
 pub(super) fn served_bytes(state: &State, kind: &Kind, object: &Object) -> Result<Bytes, Status> {
     if serves_as_stored(state, kind, object) {
@@ -80,7 +88,7 @@ pub(super) fn object(
     let content = match ctx.accept.view {
         View::Object => Content::Json(served_bytes(ctx.state, &ctx.kind, object)?),
         View::Table | View::Metadata => {
-            let value = stored_value(object)?;
+            let value = shown_value(ctx.state, &ctx.kind, object)?;
             Content::Value(view(ctx, &value)?)
         }
     };
@@ -96,31 +104,33 @@ pub(super) fn value(
     let content = match ctx.accept.view {
         View::Object => Content::Value(value),
         View::Table | View::Metadata => {
-            let mut stored = value;
-            convert::to_storage(&ctx.kind, &mut stored);
-            Content::Value(view(ctx, &stored)?)
+            let mut shown = value;
+            if ctx.kind.custom.is_none() {
+                convert::to_storage(&ctx.kind, &mut shown);
+            }
+            Content::Value(view(ctx, &shown)?)
         }
     };
     Ok(ApiResponse::new(code, content))
 }
 
-/// The table or the metadata of one object in its stored form.
-fn view(ctx: &RequestContext<'_>, stored: &Value) -> Result<Value, Status> {
+/// The table or the metadata of one object, see [`shown_value`].
+fn view(ctx: &RequestContext<'_>, shown: &Value) -> Result<Value, Status> {
     if ctx.accept.view == View::Metadata {
         if ctx.accept.is_list_view {
             return Err(wrong_view(ctx, false));
         }
         return Ok(with_view_version(
             ctx,
-            table::partial_metadata(&ctx.kind, stored),
+            table::partial_metadata(&ctx.kind, shown),
         ));
     }
     let mut metadata = Map::new();
-    if let Some(version) = stored["metadata"].get("resourceVersion") {
+    if let Some(version) = shown["metadata"].get("resourceVersion") {
         metadata.insert("resourceVersion".to_owned(), version.clone());
     }
     let now = Now(ctx.state.now());
-    let row = table::row(&ctx.kind, stored, include(ctx)?, now);
+    let row = table::row(&ctx.kind, shown, include(ctx)?, now);
     let table = table::table(&ctx.kind, metadata, vec![row]);
     let table = serde_json::to_value(table).map_err(Status::internal)?;
     Ok(with_view_version(ctx, table))

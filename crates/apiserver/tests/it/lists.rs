@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::requests::{request, server};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const METADATA: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
@@ -79,6 +80,62 @@ async fn large_lists_are_rendered_while_they_are_sent_in_every_format() {
                 plain["items"][19]["metadata"]
             ),
             _ => assert_eq!(list, plain, "{form}"),
+        }
+    }
+    server.close().await;
+}
+
+fn definition(storage: &str) -> Value {
+    let version = |name: &str| {
+        json!({
+            "name": name, "served": true, "storage": name == storage,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": {"type": "object", "default": {}, "properties": {
+                    "color": {"type": "string", "default": format!("of {storage}")},
+                }},
+            }}},
+            "additionalPrinterColumns": [
+                {"name": "Version", "type": "string", "jsonPath": ".apiVersion"},
+                {"name": "Color", "type": "string", "jsonPath": ".spec.color"},
+            ],
+        })
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [version("v1"), version("v2")],
+        },
+    })
+}
+
+#[tokio::test]
+async fn tables_show_custom_resources_in_the_requested_version() {
+    let server = server().await;
+    let service = server.service();
+    let (code, answer) = request(&service, Method::POST, DEFINITIONS, &definition("v1")).await;
+    assert_eq!(code, StatusCode::CREATED, "{answer}");
+    let path = |version: &str| format!("/apis/example.com/{version}/namespaces/default/widgets");
+    let widget =
+        json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});
+    let (code, answer) = request(&service, Method::POST, &path("v1"), &widget).await;
+    assert_eq!(code, StatusCode::CREATED, "{answer}");
+    // The widget remains stored as v1.
+    let changed = json!({"spec": definition("v2")["spec"]});
+    let name = format!("{DEFINITIONS}/widgets.example.com");
+    let (code, answer) = request(&service, Method::PATCH, &name, &changed).await;
+    assert_eq!(code, StatusCode::OK, "{answer}");
+    for version in ["v1", "v2"] {
+        for path in [path(version), format!("{}/w", path(version))] {
+            let path = format!("{path}?includeObject=Object");
+            let table = text(get(&service, &path, TABLE, "").await).await;
+            let table: Value = serde_json::from_slice(&table).unwrap();
+            let row = &table["rows"][0];
+            let api_version = format!("example.com/{version}");
+            assert_eq!(row["cells"], json!(["w", api_version, "of v1"]), "{path}");
+            assert_eq!(row["object"]["apiVersion"], api_version);
         }
     }
     server.close().await;
