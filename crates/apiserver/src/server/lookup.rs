@@ -1,16 +1,21 @@
 //! Admission's view of the store.
 
+use std::sync::Arc;
+
 use outrigger_admission::{
     BoundPolicy, ClusterState, MutatingPolicy, ParamKind, Priority, ValidatingPolicy,
 };
 use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::Status;
 use outrigger_builtin::kinds::Kind;
+use outrigger_builtin::prepare::User;
+use outrigger_cel::Authorizer;
 use outrigger_store::{Resource, Scope};
 use outrigger_structural::schema::Schema;
 use serde_json::Value;
 
 use super::State;
+use crate::auth::UserInfo;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lookup<'s>(pub(crate) &'s State);
@@ -122,6 +127,16 @@ impl ClusterState for Lookup<'_> {
 
     fn namespace(&self, name: &str) -> Option<Value> {
         self.object("", "namespaces", "", name)
+    }
+
+    fn authorizer(&self, user: User<'_>) -> Arc<dyn Authorizer> {
+        let user = UserInfo {
+            name: user.name.to_owned(),
+            uid: user.uid.to_owned(),
+            groups: user.groups.to_vec(),
+            ..UserInfo::default()
+        };
+        Arc::new(self.0.auth.checks_of(user))
     }
 
     fn is_namespaced(&self, kind: ParamKind<'_>) -> Option<bool> {
