@@ -9,7 +9,7 @@ use outrigger_store::{EncodedObject, MAX_OPERATIONS, Operation, Resource, Scope,
 use serde_json::{Value, json};
 
 use crate::auth::bootstrap_objects;
-use crate::controllers::{custom_resource_definitions, flow_control, namespaces};
+use crate::controllers::{api_services, custom_resource_definitions, flow_control, namespaces};
 use crate::flow_control::GROUP as FLOW_CONTROL;
 use crate::server::State;
 use crate::verbs::{RandomError, store_failure, write_value};
@@ -71,6 +71,9 @@ pub(crate) async fn create_objects(state: &Arc<State>) -> Result<(), Status> {
     }
     for (plural, object) in flow_control::objects(state)? {
         missing.add(FLOW_CONTROL, plural, &object)?;
+    }
+    for object in api_services::objects(state)? {
+        missing.add("apiregistration.k8s.io", "apiservices", &object)?;
     }
     missing.write().await
 }
