@@ -6,10 +6,13 @@
 // Clients choose the operands: overflow must be handled, not panic.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+use std::sync::Arc;
+
 use outrigger_apimachinery::GroupResource;
 use outrigger_apimachinery::status::Status;
 use outrigger_builtin::kinds::Kind;
 use outrigger_builtin::prepare::User;
+use outrigger_cel::Authorizer;
 use outrigger_structural::schema::Schema;
 use serde_json::Value;
 
@@ -114,6 +117,8 @@ pub trait ClusterState {
     /// The schema that the objects of a kind are merged with.
     fn schema(&self, kind: &Kind) -> Schema;
     fn namespace(&self, name: &str) -> Option<Value>;
+    /// Decides what the user of the request may do.
+    fn authorizer(&self, user: User<'_>) -> Arc<dyn Authorizer>;
     /// Whether objects of a kind are in namespaces; `None` if there is no such kind.
     fn is_namespaced(&self, kind: ParamKind<'_>) -> Option<bool>;
     /// The objects of a kind in a namespace, or outside of namespaces.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use outrigger_builtin::fields::text;
+use outrigger_cel::{Authorizer, ResourceCheck};
 use serde_json::{Value, json};
 
 use crate::{Attributes, ClusterState, Operation};
@@ -44,6 +45,9 @@ struct RequestInfo {
     namespace: Value,
     /// `AdmissionRequest`.
     value: Value,
+    authorizer: Arc<dyn Authorizer>,
+    /// `authorizer.requestResource`.
+    resource: ResourceCheck,
 }
 
 impl RequestInfo {
@@ -58,17 +62,29 @@ impl RequestInfo {
         let gvk = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
         let gvr = json!({"group": kind.group, "version": kind.version, "resource": kind.plural});
         let user = attributes.user;
+        let name = text(&object["metadata"], "name");
         let value = json!({
             "kind": gvk, "resource": gvr, "subResource": attributes.subresource,
             "requestKind": gvk, "requestResource": gvr, "requestSubResource": attributes.subresource,
-            "name": text(&object["metadata"], "name"),
+            "name": name,
             "namespace": attributes.namespace,
             "operation": attributes.operation.name(),
             "userInfo": {"username": user.name, "uid": user.uid, "groups": user.groups, "extra": {}},
             "dryRun": attributes.dry_run,
             "options": {},
         });
-        Self { namespace, value }
+        Self {
+            namespace,
+            value,
+            authorizer: cluster.authorizer(user),
+            resource: ResourceCheck {
+                group: kind.group.as_str().into(),
+                resource: kind.plural.as_str().into(),
+                subresource: attributes.subresource.into(),
+                namespace: attributes.namespace.into(),
+                name: name.into(),
+            },
+        }
     }
 }
 

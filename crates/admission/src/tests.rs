@@ -2,10 +2,12 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments are literals")]
 
 use outrigger_builtin::kinds::Registry;
+use outrigger_cel::{Check, Decision, ServiceAccount};
 use serde_json::json;
 
 use super::*;
 
+mod authorization;
 mod created;
 mod mutating;
 
@@ -70,6 +72,10 @@ impl ClusterState for Cluster {
         None
     }
 
+    fn authorizer(&self, user: User<'_>) -> Arc<dyn Authorizer> {
+        Arc::new(Reader(user.name.to_owned()))
+    }
+
     fn is_namespaced(&self, _: ParamKind<'_>) -> Option<bool> {
         Some(true)
     }
@@ -80,6 +86,22 @@ impl ClusterState for Cluster {
 
     fn random_suffix(&self) -> Result<String, Status> {
         Ok("abcde".to_owned())
+    }
+}
+
+/// Allows everybody to get and nobody else than the service account `ns/admin` to do anything else.
+#[derive(Debug)]
+struct Reader(String);
+
+impl Authorizer for Reader {
+    fn decide(&self, account: Option<&ServiceAccount>, check: &Check, verb: &str) -> Decision {
+        let is_admin =
+            account.is_some_and(|account| &*account.namespace == "ns" && &*account.name == "admin");
+        let user = &self.0;
+        Decision {
+            allowed: verb == "get" || is_admin,
+            reason: format!("{user:?} {verb} {check:?}").into(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Roles and bindings are kept in an index, so that authorizing a request parses no object.
 
+mod authorization_checks;
 mod bootstrap_policy;
 pub mod cluster_role_aggregation;
 mod credentials;

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::Status;
+use outrigger_builtin::fields::as_text;
 use outrigger_store::{EncodedObject, MAX_OPERATIONS, Operation, Resource, Scope, Transaction};
 use serde_json::{Value, json};
 
 use crate::auth::bootstrap_objects;
-use crate::controllers::{custom_resource_definitions, flow_control, namespaces};
+use crate::controllers::{api_services, custom_resource_definitions, flow_control, namespaces};
 use crate::flow_control::GROUP as FLOW_CONTROL;
 use crate::server::State;
 use crate::verbs::{RandomError, store_failure, write_value};
@@ -21,21 +22,15 @@ const SERVICE_ADDRESS: &str = "10.96.0.1";
 /// Loads definitions and allocated addresses from the store.
 pub(crate) fn load(state: &State) {
     let snapshot = state.store.snapshot();
-    let scope = |group: &str, plural: &str| {
-        let resource = Resource::new(group, plural).ok()?;
-        Some(Scope::resource(&resource))
-    };
-    if let Some(scope) = scope("apiextensions.k8s.io", "customresourcedefinitions") {
+    if let Ok(scope) = Scope::of("apiextensions.k8s.io", "customresourcedefinitions") {
         for definition in snapshot.list(&scope) {
             custom_resource_definitions::install(state, definition);
         }
     }
-    if let Some(scope) = scope("", "services") {
+    if let Ok(scope) = Scope::of("", "services") {
         let mut pool = state.services();
-        for service in snapshot.list(&scope) {
-            if let Ok(service) = serde_json::from_slice(service.bytes()) {
-                pool.add(&service);
-            }
+        for service in snapshot.values(&scope) {
+            pool.add(&service);
         }
     }
 }
@@ -66,7 +61,7 @@ pub(crate) async fn create_objects(state: &Arc<State>) -> Result<(), Status> {
         missing.add(group, plural, &object)?;
     }
     for mut object in bootstrap_objects() {
-        let plural = format!("{}s", text(&object["kind"]).to_ascii_lowercase());
+        let plural = format!("{}s", as_text(&object["kind"]).to_ascii_lowercase());
         let (namespace, name) = names(&object);
         let metadata = namespaces::metadata(state, &namespace, &name)?;
         if let (Value::Object(own), Value::Object(made)) = (&mut object["metadata"], metadata) {
@@ -76,6 +71,9 @@ pub(crate) async fn create_objects(state: &Arc<State>) -> Result<(), Status> {
     }
     for (plural, object) in flow_control::objects(state)? {
         missing.add(FLOW_CONTROL, plural, &object)?;
+    }
+    for object in api_services::objects(state)? {
+        missing.add("apiregistration.k8s.io", "apiservices", &object)?;
     }
     missing.write().await
 }
@@ -126,15 +124,11 @@ impl Missing<'_> {
     }
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
 fn names(object: &Value) -> (String, String) {
     let metadata = &object["metadata"];
     (
-        text(&metadata["namespace"]).to_owned(),
-        text(&metadata["name"]).to_owned(),
+        as_text(&metadata["namespace"]).to_owned(),
+        as_text(&metadata["name"]).to_owned(),
     )
 }
 

@@ -1,7 +1,7 @@
-//! Controllers inside the server: they serve custom resource definitions, put flow
-//! schemas in force, populate and finalize namespaces, and protect
-//! volumes in use. The verbs call the hooks here before they respond.
+//! Controllers inside the server: they serve custom resource definitions, register what is served, put flow schemas in
+//! force, populate and finalize namespaces, and protect volumes in use. The verbs call the hooks here before they respond.
 
+pub(crate) mod api_services;
 pub(crate) mod custom_resource_definitions;
 pub(crate) mod flow_control;
 pub(crate) mod namespaces;
@@ -52,7 +52,10 @@ pub(crate) async fn after_delete(state: &Arc<State>, kind: &Kind, name: &str) {
 type Run = fn(Arc<State>) -> BoxFuture<'static, ()>;
 
 /// The controllers with their names.
-pub(crate) const ALL: [(&str, Run); 5] = [
+pub(crate) const ALL: [(&str, Run); 6] = [
+    ("apiservice-registration-controller", |state| {
+        Box::pin(api_services::run(state))
+    }),
     ("customresourcedefinition-controller", |state| {
         Box::pin(custom_resource_definitions::run(state))
     }),

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use outrigger_builtin::fields::as_text;
 use serde_json::Value;
 
 pub(crate) use objects::{GROUP, is_mandatory, objects};
@@ -57,7 +58,7 @@ impl FlowControl {
         let total: u64 = levels.iter().map(priority_level::shares).sum();
         let mut next = Configuration::default();
         for object in levels {
-            let name = text(&object["metadata"]["name"]);
+            let name = as_text(&object["metadata"]["name"]);
             let limit = Limit::of(object, TOTAL_SEATS, total);
             let known = old.levels.get(name);
             let known = known.filter(|level| level.uid == header(&object["metadata"]["uid"]));
@@ -114,10 +115,6 @@ impl Flow {
     }
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
 fn header(value: &Value) -> HeaderValue {
-    HeaderValue::from_str(text(value)).unwrap_or_else(|_| HeaderValue::from_static(""))
+    HeaderValue::from_str(as_text(value)).unwrap_or_else(|_| HeaderValue::from_static(""))
 }

@@ -23,6 +23,9 @@ pub use watch::{Watch, WatchEvent};
 
 const JSON: &str = "application/json";
 
+/// How many objects are listed at a time.
+const PAGE: usize = 500;
+
 type Body = UnsyncBoxBody<Bytes, String>;
 type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response<Body>, Error>> + Send>>;
 type Call = dyn Fn(Request<Full<Bytes>>) -> ResponseFuture + Send + Sync;
@@ -147,6 +150,29 @@ impl Client {
             _ => Vec::new(),
         };
         Ok((items, revision))
+    }
+
+    /// Like [`Client::list`], in pages, of whose objects only what `map` returns is kept.
+    pub async fn list_in_pages(
+        &self,
+        path: &ResourcePath,
+        map: impl Fn(Value) -> Value,
+    ) -> Result<(Vec<Value>, String), Error> {
+        let (mut items, mut token) = (Vec::new(), String::new());
+        loop {
+            let query = format!("limit={PAGE}&continue={token}");
+            let mut page = self
+                .json(Method::GET, &path.path_with(&query), None)
+                .await?;
+            if let Value::Array(objects) = page["items"].take() {
+                items.extend(objects.into_iter().map(&map));
+            }
+            let text = |key: &str| page["metadata"][key].as_str().unwrap_or_default();
+            text("continue").clone_into(&mut token);
+            if token.is_empty() {
+                return Ok((items, text("resourceVersion").to_owned()));
+            }
+        }
     }
 
     pub async fn create(&self, path: &ResourcePath, object: &Value) -> Result<Value, Error> {

@@ -5,11 +5,16 @@
 
 mod accept;
 mod content_type;
+mod gzip;
+mod item_list;
+mod list;
 mod response;
 mod yaml;
 
 pub(crate) use accept::{Accept, Format, NotAcceptable, View};
 pub(crate) use content_type::{BodyFormat, PatchType, body_format, patch_type};
+pub(crate) use item_list::ItemList;
+pub(crate) use list::List;
 pub(crate) use response::{ApiResponse, Content, failure, text};
 pub(crate) use yaml::{from_yaml, strict_error, strict_warnings};
 

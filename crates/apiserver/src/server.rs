@@ -4,7 +4,8 @@
 //! chain: authentication, authorization, routing, then the verb.
 
 pub mod backup;
-mod body;
+pub mod body;
+mod computed_body;
 mod expensive;
 mod health;
 mod lookup;
@@ -16,6 +17,7 @@ mod request_body;
 mod response_memory;
 mod schemas;
 mod service;
+mod spliced_list;
 mod state;
 
 use std::path::PathBuf;
@@ -27,10 +29,12 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use body::Body;
+pub(crate) use computed_body::Chunks;
 pub(crate) use expensive::Thread;
 pub(crate) use lookup::Lookup;
 pub(crate) use schemas::{ResourceSchema, SchemaCache};
 pub use service::Service;
+pub(crate) use spliced_list::SplicedList;
 pub(crate) use state::{State, time_text};
 
 use crate::auth::{StaticTokens, cluster_role_aggregation, token_secrets};

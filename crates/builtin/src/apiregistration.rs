@@ -1,3 +1,3 @@
 //! Kinds of the group `apiregistration.k8s.io`.
 
-pub(crate) mod api_service;
+pub mod api_service;

@@ -2,8 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+/// The text of a value.
+pub fn as_text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
 pub fn text<'a>(object: &'a Value, key: &str) -> &'a str {
-    object[key].as_str().unwrap_or_default()
+    as_text(&object[key])
 }
 
 pub fn list<'a>(object: &'a Value, key: &str) -> &'a [Value] {

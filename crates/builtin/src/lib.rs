@@ -10,7 +10,7 @@
 
 pub mod admissionregistration;
 mod apiextensions;
-mod apiregistration;
+pub mod apiregistration;
 mod apps;
 mod autoscaling;
 mod batch;

@@ -95,11 +95,16 @@ pub fn table(kind: &Kind, metadata: Map<String, Value>, rows: Vec<Row>) -> Table
     }
 }
 
-/// Where the row of an object belongs; rows with the same position keep their order.
-pub fn position(kind: &Kind, object: &Value) -> Option<i64> {
+/// The columns of a table.
+pub fn columns(kind: &Kind) -> Vec<Column> {
+    columns::of(kind)
+}
+
+/// By what the rows of a table are sorted; none if they have the order of the list.
+pub fn position(kind: &Kind) -> Option<fn(&Value) -> Option<i64>> {
     match kind.kind.as_str() {
         // The order in which they are matched.
-        "FlowSchema" => object["spec"]["matchingPrecedence"].as_i64(),
+        "FlowSchema" => Some(|object| object["spec"]["matchingPrecedence"].as_i64()),
         _ => None,
     }
 }
@@ -124,7 +129,7 @@ pub fn partial_metadata(kind: &Kind, object: &Value) -> Value {
     })
 }
 
-/// The row of a stored object.
+/// The row of an object: a custom resource as it is served, a built-in kind as it is stored.
 pub fn row(kind: &Kind, object: &Value, include: Include, now: Now) -> Row {
     Row {
         cells: match &kind.custom {

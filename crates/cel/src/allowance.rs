@@ -85,7 +85,7 @@ pub fn regex_program(expression: &CachedRegexp) -> Result<Program, RegexError> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegexError {
     #[error(transparent)]
-    Syntax(#[from] regexp::Error),
+    Invalid(#[from] regexp::Error),
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
 }

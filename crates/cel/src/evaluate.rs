@@ -19,7 +19,7 @@ use crate::value::{Map, Object, Value};
 type Result<T> = std::result::Result<T, Error>;
 
 /// The cost of creating a list.
-const LIST_COST: u64 = 10;
+pub(crate) const LIST_COST: u64 = 10;
 /// The cost of creating a map.
 const MAP_COST: u64 = 30;
 

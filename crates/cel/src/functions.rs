@@ -1,5 +1,6 @@
 //! The functions of the environment: their declarations, which the checker uses, and their implementations.
 
+mod authorization;
 pub(crate) mod convert;
 mod format;
 mod json_patch;
@@ -230,6 +231,7 @@ fn all() -> HashMap<&'static str, Function> {
         named_format::functions(),
         optional::functions(),
         json_patch::functions(),
+        authorization::functions(),
     ];
     let mut functions: HashMap<&'static str, Function> = HashMap::new();
     for function in libraries.into_iter().flatten() {

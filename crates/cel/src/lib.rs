@@ -24,7 +24,7 @@
 //! - [`Value::from_json`] and [`Value::from_json_with_schema`] borrow the data; nothing is copied.
 //! - `variables` of admission policies, which are evaluated when they are read, implement [`Lookup`].
 //! - An [`Allowance`] bounds the cost of many evaluations together, and stops them.
-//! - The library for authorization checks (`authorizer`) is not declared.
+//! - The variable `authorizer` of admission policies asks an [`Authorizer`].
 
 #![deny(clippy::arithmetic_side_effects)]
 
@@ -58,4 +58,7 @@ pub use program::{Activation, Evaluation, Limits, Program};
 pub use schema::Schema;
 pub use source::Issues;
 pub use types::Type;
-pub use value::{List, Lookup, Map, Object, Opaque, Text, Value};
+pub use value::{
+    Authorization, Authorizer, AuthorizerValue, Check, Decision, List, Lookup, Map, Object, Opaque,
+    ResourceCheck, ServiceAccount, Text, Value,
+};

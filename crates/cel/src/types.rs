@@ -78,6 +78,21 @@ impl Type {
         Self::generic(GenericKind::Opaque(name), Vec::new())
     }
 
+    /// The type that a variable of an admission policy has in other expressions: objects are dynamic.
+    #[must_use]
+    pub fn of_variable(&self) -> Self {
+        if let Some(element) = self.list_element() {
+            return Self::list(element.of_variable());
+        }
+        if let Some((key, value)) = self.map_entry() {
+            return Self::map(key.of_variable(), value.of_variable());
+        }
+        match self {
+            Self::Struct(_) | Self::Generic(_) => Self::Dyn,
+            simple => simple.clone(),
+        }
+    }
+
     /// The type of a type.
     pub(crate) fn type_of(type_: Self) -> Self {
         Self::generic(GenericKind::Type, vec![type_])

@@ -1,5 +1,6 @@
 //! Values. Data that callers pass in are borrowed and converted only when an expression reads them.
 
+mod authorization;
 pub(crate) mod compare;
 pub(crate) mod display;
 mod json;
@@ -17,6 +18,9 @@ use serde_json::Value as Json;
 use crate::error::Error;
 use crate::schema::Schema;
 use crate::types::Type;
+pub use authorization::{
+    Authorization, Authorizer, AuthorizerValue, Check, Decision, ResourceCheck, ServiceAccount,
+};
 pub use list::List;
 pub use map::{Lookup, Map};
 pub use object::Object;

@@ -47,17 +47,23 @@ impl std::fmt::Debug for Limits<'_> {
     }
 }
 
-/// `syntax.Error`
+/// Why an expression cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("error parsing regexp: {code}: `{expression}`")]
-pub struct Error {
-    code: &'static str,
-    expression: String,
+pub enum Error {
+    /// `syntax.Error`
+    #[error("error parsing regexp: {code}: `{expression}`")]
+    Syntax {
+        code: &'static str,
+        expression: String,
+    },
+    /// Go may accept the expression.
+    #[error("the compiled regular expression needs more than {} KiB, which is Outrigger's limit", limit >> 10)]
+    TooLarge { limit: usize },
 }
 
 impl Error {
     fn new(code: &'static str, expression: impl Into<String>) -> Self {
-        Self {
+        Self::Syntax {
             code,
             expression: expression.into(),
         }
@@ -100,7 +106,7 @@ impl Regexp {
         let Translation { regex, names } = translate(text, groups)?;
         let built = build(&regex, max_program, max_tables);
         let (regex, program_size) = built.map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => Error::new("expression too large", text),
+            regex::Error::CompiledTooBig(_) => Error::TooLarge { limit: max_program },
             _ => Error::new("invalid or unsupported Perl syntax", text),
         })?;
         let compiled = Self {
@@ -110,7 +116,7 @@ impl Regexp {
             names,
         };
         if compiled.memory() > MAX_MEMORY {
-            return Err(Error::new("expression too large", text));
+            return Err(Error::TooLarge { limit: MAX_MEMORY });
         }
         Ok(compiled)
     }

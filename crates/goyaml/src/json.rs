@@ -19,15 +19,20 @@ pub fn parse_json_to_depth(bytes: &[u8], limit: usize) -> Result<Value, Error> {
     parse_to_depth(bytes, &mut Json, limit)
 }
 
-/// `yaml.Marshal`: the form that Kubernetes tools print, with a trailing newline.
+/// [`try_write_json`]; an empty line for a value that cannot be written.
 pub fn write_json(value: &Value) -> Vec<u8> {
+    try_write_json(value).unwrap_or_else(|_| b"\n".to_vec())
+}
+
+/// `yaml.Marshal`: the form that Kubernetes tools print, with a trailing newline. Texts with control characters cannot be
+/// written.
+pub fn try_write_json(value: &Value) -> Result<Vec<u8>, Error> {
     let mut text = Vec::new();
     let mut emitter = Emitter::new(&mut text, Style::Normal, 0);
     emit(&mut emitter, value);
-    // JSON values are always valid, and `emit` ends all collections.
-    let _ = emitter.finish();
+    emitter.finish()?;
     text.push(b'\n');
-    text
+    Ok(text)
 }
 
 struct Json;

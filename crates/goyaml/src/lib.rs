@@ -34,7 +34,7 @@ use source::Source;
 pub use emitter::{Emitter, Style};
 pub use error::{Error, Step, Target};
 pub use head::Head;
-pub use json::{parse_json, parse_json_to_depth, write_json};
+pub use json::{parse_json, parse_json_to_depth, try_write_json, write_json};
 pub use order::{natural_order, pretty_order, sort_natural};
 pub use split::{Documents, SeparatorError, documents};
 pub use text::from_go_bytes;

@@ -137,9 +137,14 @@ fn varint_field(number: u32, value: u64, out: &mut Vec<u8>) {
 
 /// Writes a length-delimited field.
 pub(crate) fn span(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
-    tag(number, Wire::Span, out);
-    varint(bytes.len() as u64, out);
+    span_header(number, bytes.len(), out);
     out.extend_from_slice(bytes);
+}
+
+/// Writes what is before the bytes of a length-delimited field.
+pub(crate) fn span_header(number: u32, length: usize, out: &mut Vec<u8>) {
+    tag(number, Wire::Span, out);
+    varint(length as u64, out);
 }
 
 fn tag(number: u32, wire: Wire, out: &mut Vec<u8>) {

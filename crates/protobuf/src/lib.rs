@@ -72,21 +72,42 @@ pub fn decode_as(body: &[u8], api_version: &str, kind: &str) -> Result<Value, Er
     Ok(Value::Object(object))
 }
 
+/// Whether objects of a kind can be encoded.
+pub fn has_kind(api_version: &str, kind: &str) -> bool {
+    Table::get().kind(api_version, kind).is_some()
+}
+
 /// Encodes an object of a built-in kind; `None` if there is no such kind.
 pub fn encode(object: &Value) -> Option<Vec<u8>> {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let mut message = Vec::new();
-    encode::message(Table::get().kind(api_version, kind)?, object, &mut message);
+    let fields = encode_fields(api_version, kind, object)?;
+    let (mut body, end) = envelope(api_version, kind, fields.len());
+    body.extend(fields);
+    body.extend(end);
+    Some(body)
+}
+
+/// Encodes fields of a built-in kind, without an envelope; `None` if there is no such kind. The encodings of all fields,
+/// and of all items of a list, make up that of the object.
+pub fn encode_fields(api_version: &str, kind: &str, fields: &Value) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    encode::message(Table::get().kind(api_version, kind)?, fields, &mut out);
+    Some(out)
+}
+
+/// What is before and after the fields of an object, which have this length.
+pub fn envelope(api_version: &str, kind: &str, length: usize) -> (Vec<u8>, Vec<u8>) {
     let mut type_meta = Vec::new();
     encode::span(1, api_version.as_bytes(), &mut type_meta);
     encode::span(2, kind.as_bytes(), &mut type_meta);
-    let mut body = PREFIX.to_vec();
-    encode::span(1, &type_meta, &mut body);
-    encode::span(2, &message, &mut body);
-    encode::span(3, b"", &mut body);
-    encode::span(4, b"", &mut body);
-    Some(body)
+    let mut start = PREFIX.to_vec();
+    encode::span(1, &type_meta, &mut start);
+    encode::span_header(2, length, &mut start);
+    let mut end = Vec::new();
+    encode::span(3, b"", &mut end);
+    encode::span(4, b"", &mut end);
+    (start, end)
 }
 
 /// Encodes an event of a watch: the length in four bytes, then a `WatchEvent` without envelope.

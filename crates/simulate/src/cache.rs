@@ -22,12 +22,14 @@ pub(super) const WATCHED: &[(&str, &str)] = &[
     ("jobs", "batch/v1"),
     ("endpointslices", "discovery.k8s.io/v1"),
     ("poddisruptionbudgets", "policy/v1"),
+    ("configmaps", "v1"),
     ("endpoints", "v1"),
     ("nodes", "v1"),
     ("persistentvolumeclaims", "v1"),
     ("persistentvolumes", "v1"),
     ("pods", "v1"),
     ("replicationcontrollers", "v1"),
+    ("secrets", "v1"),
     ("services", "v1"),
 ];
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::object::{items, text, uid};
 use super::plan::Context;
 use super::pod::Phase;
+use super::references;
 
 /// The restart count of the first container.
 pub(super) fn restarts(pod: &Value) -> i64 {
@@ -15,9 +16,9 @@ pub(super) fn restarts(pod: &Value) -> i64 {
         .unwrap_or(0)
 }
 
-/// The names of all containers, as the kubelet prints them: `[a b]`.
-pub(super) fn names(pod: &Value) -> String {
-    let containers = items(&pod["spec"]["containers"]).iter();
+/// The names of the containers in a list, as the kubelet prints them: `[a b]`.
+pub(super) fn names(pod: &Value, containers: &str) -> String {
+    let containers = items(&pod["spec"][containers]).iter();
     let names: Vec<&str> = containers
         .map(|container| text(&container["name"]))
         .collect();
@@ -26,9 +27,22 @@ pub(super) fn names(pod: &Value) -> String {
 
 /// Sets the container statuses in the status of a pod.
 pub(super) fn fill(status: &mut Map<String, Value>, pod: &Value, phase: Phase, ctx: &Context<'_>) {
-    let main = statuses(pod, "containers", "containerStatuses", |_, old| {
-        state(old, phase, ctx)
-    });
+    let main = statuses(
+        pod,
+        "containers",
+        "containerStatuses",
+        |container, old| match phase {
+            Phase::ConfigError => match references::config_error(container, pod, ctx.cache) {
+                Some(message) => waiting_because("CreateContainerConfigError", &message),
+                None => running(old, true, ctx),
+            },
+            Phase::Unmounted => {
+                let message = references::failed_mount(pod, ctx.cache);
+                waiting_because("ContainerCreating", &message.unwrap_or_default())
+            }
+            phase => state(old, phase, ctx),
+        },
+    );
     status.insert("containerStatuses".to_owned(), main);
     if items(&pod["spec"]["initContainers"]).is_empty() {
         return;
@@ -40,8 +54,16 @@ pub(super) fn fill(status: &mut Map<String, Value>, pod: &Value, phase: Phase, c
         |container, old| {
             let is_sidecar = container["restartPolicy"] == "Always";
             match (phase, is_sidecar) {
-                (Phase::Starting, _) => waiting("PodInitializing"),
-                (Phase::Running { .. } | Phase::Crashing, true) => running(old, true, ctx),
+                (Phase::Starting | Phase::Unmounted, _) => waiting("PodInitializing"),
+                (Phase::InitConfigError, _) => {
+                    match references::config_error(container, pod, ctx.cache) {
+                        Some(message) => waiting_because("CreateContainerConfigError", &message),
+                        None => waiting("PodInitializing"),
+                    }
+                }
+                (Phase::Running { .. } | Phase::Crashing | Phase::ConfigError, true) => {
+                    running(old, true, ctx)
+                }
                 _ => terminated(old, 0, "Completed", ctx),
             }
         },
@@ -92,7 +114,8 @@ fn statuses(
 
 fn state(old: &Value, phase: Phase, ctx: &Context<'_>) -> State {
     match phase {
-        Phase::Starting => waiting("ContainerCreating"),
+        Phase::Starting | Phase::Unmounted | Phase::ConfigError => waiting("ContainerCreating"),
+        Phase::InitConfigError => waiting("PodInitializing"),
         Phase::Running { is_ready } => running(old, is_ready, ctx),
         Phase::Succeeded => terminated(old, 0, "Completed", ctx),
         Phase::Failed => terminated(old, 1, "Error", ctx),
@@ -117,6 +140,13 @@ fn waiting(reason: &str) -> State {
         is_ready: false,
         is_started: false,
         more_restarts: 0,
+    }
+}
+
+fn waiting_because(reason: &str, message: &str) -> State {
+    State {
+        current: json!({"waiting": {"reason": reason, "message": message}}),
+        ..waiting(reason)
     }
 }
 

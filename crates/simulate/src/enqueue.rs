@@ -8,6 +8,7 @@ use super::object::{
     annotation, controller, is_terminated, items, matches_labels, namespace, plural_of_controller,
     selects, text, uid,
 };
+use super::references;
 
 /// The object itself and all objects whose state depends on it.
 pub(super) fn objects_to_reconcile(
@@ -35,6 +36,7 @@ pub(super) fn objects_to_reconcile(
                 .flat_map(|pod| selecting(cache, pod)),
         ),
         "persistentvolumeclaims" => ids.extend(users_of_claim(cache, object)),
+        "configmaps" | "secrets" => ids.extend(waiting_for(cache, plural, old, new)),
         "endpoints" => ids.push(ObjectRef::new(
             "services",
             namespace(object),
@@ -131,6 +133,28 @@ fn selecting(cache: &Cache, pod: &Value) -> Vec<ObjectRef> {
     services
         .chain(budgets.map(|budget| ObjectRef::of("poddisruptionbudgets", budget)))
         .collect()
+}
+
+/// Pods that have not started and refer to a `ConfigMap` or Secret, if its keys have changed.
+fn waiting_for(
+    cache: &Cache,
+    plural: &str,
+    old: Option<&Value>,
+    new: Option<&Value>,
+) -> Vec<ObjectRef> {
+    let keys = |object: Option<&Value>| {
+        object.map(|object| (object["data"].clone(), object["binaryData"].clone()))
+    };
+    let Some(object) = new.or(old).filter(|_| keys(old) != keys(new)) else {
+        return Vec::new();
+    };
+    let name = text(&object["metadata"]["name"]);
+    let pods = cache.list("pods", namespace(object));
+    let pods = pods.filter(|pod| {
+        matches!(text(&pod["status"]["phase"]), "" | "Pending")
+            && references::refers_to(pod, plural, name)
+    });
+    pods.map(|pod| ObjectRef::of("pods", pod)).collect()
 }
 
 /// Pods that mount a claim, and the volume that it is bound to.

@@ -31,6 +31,7 @@ mod plan;
 mod pod;
 mod pod_template;
 mod reconcile;
+mod references;
 mod replica_set;
 mod requests;
 mod revision;

@@ -12,6 +12,7 @@ use super::event;
 use super::node;
 use super::object::{behavior, generation, is_deleting, items, namespace, text, uid};
 use super::plan::{Action, Context, Plan};
+use super::references;
 use super::scheduling;
 
 const POD: (&str, &str) = ("v1", "Pod");
@@ -21,6 +22,12 @@ const POD: (&str, &str) = ("v1", "Pod");
 pub(super) enum Phase {
     /// Bound to the node; no container runs.
     Starting,
+    /// Volumes cannot be mounted.
+    Unmounted,
+    /// Init containers cannot be created, because of a missing object or key.
+    InitConfigError,
+    /// Containers cannot be created, because of a missing object or key.
+    ConfigError,
     Running {
         is_ready: bool,
     },
@@ -55,6 +62,9 @@ pub(super) fn reconcile(pod: &Value, ctx: &Context<'_>) -> Plan {
     let behavior = behavior(ctx.cache, pod);
     let enter = |phase: Phase| update_status(pod, phase, ctx);
     if phase != "Running" {
+        if let Some(plan) = blocked(pod, ctx) {
+            return plan;
+        }
         let delay = match behavior {
             Behavior::Slow(delay) => delay,
             _ => ctx.options.delay,
@@ -70,6 +80,26 @@ pub(super) fn reconcile(pod: &Value, ctx: &Context<'_>) -> Plan {
         return Plan::now(started).and_after(format!("start {behavior:?}"), delay, enter(goal));
     }
     running(pod, behavior, ctx)
+}
+
+/// A pod that cannot start, because of a missing `ConfigMap` or Secret.
+fn blocked(pod: &Value, ctx: &Context<'_>) -> Option<Plan> {
+    let config_error =
+        |containers: &str| references::first_config_error(pod, containers, ctx.cache);
+    let (phase, reason, message) = if let Some(message) = references::failed_mount(pod, ctx.cache) {
+        (Phase::Unmounted, "FailedMount", message)
+    } else if let Some(message) = config_error("initContainers") {
+        let message = format!("Error: {message}");
+        (Phase::InitConfigError, "Failed", message)
+    } else {
+        let message = format!("Error: {}", config_error("containers")?);
+        (Phase::ConfigError, "Failed", message)
+    };
+    let update = update_status(pod, phase, ctx);
+    let event = update
+        .is_some()
+        .then(|| event::warning(POD, pod, ("kubelet", reason), &message, ctx));
+    Some(Plan::now(update.into_iter().chain(event)))
 }
 
 /// A pod whose containers have started.
@@ -138,13 +168,18 @@ fn unschedulable(pod: &Value, ctx: &Context<'_>, message: &str) -> Plan {
 /// Updates the status to that of a pod in this phase.
 fn update_status(pod: &Value, phase: Phase, ctx: &Context<'_>) -> Option<Action> {
     let (name, is_ready, reason) = match phase {
-        Phase::Starting => ("Pending", false, "ContainersNotReady"),
+        Phase::Starting | Phase::Unmounted | Phase::InitConfigError | Phase::ConfigError => {
+            ("Pending", false, "ContainersNotReady")
+        }
         Phase::Running { is_ready } => ("Running", is_ready, "ContainersNotReady"),
         Phase::Crashing => ("Running", false, "ContainersNotReady"),
         Phase::Succeeded => ("Succeeded", false, "PodCompleted"),
         Phase::Failed => ("Failed", false, "PodFailed"),
     };
-    let unready = format!("containers with unready status: {}", containers::names(pod));
+    let unready = format!(
+        "containers with unready status: {}",
+        containers::names(pod, "containers")
+    );
     let ready = |kind| match is_ready {
         true => Condition::new(kind, true),
         false if matches!(phase, Phase::Succeeded | Phase::Failed) => {
@@ -152,8 +187,17 @@ fn update_status(pod: &Value, phase: Phase, ctx: &Context<'_>) -> Option<Action>
         }
         false => Condition::new(kind, false).reason(reason, &unready),
     };
-    let initialized = Condition::new("Initialized", true);
-    let has_started = phase != Phase::Starting;
+    let incomplete = format!(
+        "containers with incomplete status: {}",
+        containers::names(pod, "initContainers")
+    );
+    let initialized = match phase {
+        Phase::InitConfigError => {
+            Condition::new("Initialized", false).reason("ContainersNotInitialized", &incomplete)
+        }
+        _ => Condition::new("Initialized", true),
+    };
+    let has_started = !matches!(phase, Phase::Starting | Phase::Unmounted);
     let conditions = [
         Condition::new("PodReadyToStartContainers", has_started),
         if phase == Phase::Succeeded {

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod partition;
+mod references;
 mod scheduling;
 
 use serde_json::{Value, json};

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::cache::collection;
+use super::references::{CONFIG_MAPS, SECRETS, keys_only};
 
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -38,7 +39,11 @@ async fn list_and_watch_once(
     events: &mpsc::Sender<CacheEvent>,
 ) -> Result<(), Error> {
     let path = collection(plural);
-    let (objects, mut revision) = client.list(&path, "").await?;
+    let reduce = |object: Value| match plural {
+        CONFIG_MAPS | SECRETS => keys_only(&object),
+        _ => object,
+    };
+    let (objects, mut revision) = client.list_in_pages(&path, reduce).await?;
     // The loop ends if the channel is closed.
     let _ = events.send(CacheEvent::Listed(plural, objects)).await;
     while !events.is_closed() {
@@ -47,11 +52,11 @@ async fn list_and_watch_once(
             let event = match change {
                 WatchEvent::Applied(object) => {
                     advance(&mut revision, &object);
-                    CacheEvent::Applied(plural, object)
+                    CacheEvent::Applied(plural, reduce(object))
                 }
                 WatchEvent::Deleted(object) => {
                     advance(&mut revision, &object);
-                    CacheEvent::Deleted(plural, object)
+                    CacheEvent::Deleted(plural, reduce(object))
                 }
                 WatchEvent::Bookmark(at) => {
                     revision = at;

@@ -32,6 +32,11 @@ impl Scope {
         }
     }
 
+    /// Every object of the resource with this group and plural.
+    pub fn of(group: &str, plural: &str) -> Result<Self, KeyError> {
+        Ok(Self::resource(&Resource::new(group, plural)?))
+    }
+
     /// The objects of one resource in one namespace.
     pub fn namespace(resource: &Resource, namespace: &str) -> Result<Self, KeyError> {
         // Any name will do to validate the namespace.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::collection::Collection;
 use super::key::{Key, Resource};
 use super::object::Object;
@@ -43,6 +45,13 @@ impl Snapshot {
             .collections(scope)
             .flat_map(move |collection| collection.range(scope.prefix(), after))
             .filter(|object| scope.contains(object.key()))
+    }
+
+    /// The parsed objects of `scope` in key order.
+    pub fn values<'a>(&'a self, scope: &'a Scope) -> impl Iterator<Item = Value> + use<'a> {
+        // Stored objects always parse, unless an older version stored one that is nested too deep.
+        self.list(scope)
+            .filter_map(|object| serde_json::from_slice(object.bytes()).ok())
     }
 
     /// The resources that have objects.

@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use outrigger_builtin::admissionregistration::expression::{Expected, compile, environment};
+use outrigger_builtin::admissionregistration::expression::{Compiler, Purpose};
 use outrigger_builtin::fields::{list, text};
-use outrigger_cel::{Activation, Env, Error, Limits, Lookup, Map, Program, Value as Cel};
+use outrigger_cel::{Activation, Error, Limits, Lookup, Map, Program, Value as Cel};
 use serde_json::Value;
 
 use super::Request;
@@ -30,10 +30,10 @@ pub(super) struct Expression {
 pub(super) struct Failure(pub(super) String);
 
 impl Expression {
-    pub(super) fn new(text: &str, env: &Env, expected: Expected) -> Self {
+    pub(super) fn new(text: &str, compiler: &Compiler, purpose: Purpose) -> Self {
         Self {
             text: text.to_owned(),
-            program: compile(text, env, expected),
+            program: compiler.compile(text, purpose),
         }
     }
 
@@ -51,27 +51,25 @@ pub(super) struct Preamble {
 }
 
 impl Preamble {
-    /// Compiles the preamble of a policy. Returns the environment of its other expressions.
-    pub(super) fn compile(spec: &Value) -> (Self, Env) {
-        let env = environment(spec["paramKind"].is_object());
-        let compile = |item: &Value, expected| {
-            let source = text(item, "expression");
-            Expression::new(source, &env, expected)
-        };
-        let conditions = list(spec, "matchConditions").iter();
-        let variables = list(spec, "variables").iter();
-        let preamble = Self {
-            conditions: conditions
-                .map(|condition| compile(condition, Expected::Bool))
-                .collect(),
-            variables: variables
-                .map(|variable| {
-                    let name = text(variable, "name").to_owned();
-                    (name, compile(variable, Expected::Any))
-                })
-                .collect(),
-        };
-        (preamble, env)
+    /// Compiles the preamble of a policy. The compiler then knows its variables.
+    pub(super) fn compile(spec: &Value, compiler: &mut Compiler) -> Self {
+        let conditions = list(spec, "matchConditions").iter().map(|condition| {
+            let source = text(condition, "expression").trim();
+            Expression::new(source, compiler, Purpose::Condition)
+        });
+        let conditions = conditions.collect();
+        let variables = list(spec, "variables").iter().map(|variable| {
+            let (name, source) = (text(variable, "name"), text(variable, "expression"));
+            let expression = Expression {
+                text: source.to_owned(),
+                program: compiler.variable(name, source),
+            };
+            (name.to_owned(), expression)
+        });
+        Self {
+            conditions,
+            variables: variables.collect(),
+        }
     }
 
     /// Evaluates expressions with the variables of the policy.
@@ -170,6 +168,11 @@ impl Data<'_> {
             .variable("request", Cel::from_json(&request.info.value))
             .variable("namespaceObject", Cel::from_json(&request.info.namespace))
             .variable("params", Cel::from_json(self.params))
+            .variable("authorizer", Cel::authorizer(&request.info.authorizer))
+            .variable(
+                "authorizer.requestResource",
+                Cel::resource_check(&request.info.authorizer, &request.info.resource),
+            )
             .variable("variables", Cel::Map(Map::Lookup(variables)));
         let left = self.budget.load(Ordering::Relaxed);
         let limits = Limits {
@@ -191,14 +194,28 @@ struct Variable<'a> {
     value: OnceLock<Result<Cel<'a>, Error>>,
 }
 
+impl Variable<'_> {
+    fn failure(&self, error: Error) -> Error {
+        if error.is_cancellation() {
+            return error;
+        }
+        let is_compiled = self.expression.program.is_ok();
+        let verb = if is_compiled { "evaluate" } else { "compile" };
+        let name = self.name;
+        let message = format!("composited variable \"{name}\" fails to {verb}: {error}");
+        Error::Function(message.into())
+    }
+}
+
 impl Lookup for Variable<'_> {
     fn find(&self, field: &str) -> Option<Result<Cel<'_>, Error>> {
         if field != self.name {
             return self.known.find(field);
         }
-        let value = self
-            .value
-            .get_or_init(|| self.data.run(self.expression, self.known));
+        let value = self.value.get_or_init(|| {
+            let result = self.data.run(self.expression, self.known);
+            result.map_err(|error| self.failure(error))
+        });
         Some(value.clone())
     }
 }

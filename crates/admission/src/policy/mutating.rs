@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::{Cause, Reason, Status};
-use outrigger_builtin::admissionregistration::expression::Expected;
+use outrigger_builtin::admissionregistration::expression::{Compiler, Purpose};
 use outrigger_builtin::fields::{list, text};
 use serde_json::Value;
 
@@ -28,16 +28,17 @@ pub struct MutatingPolicy {
 impl MutatingPolicy {
     pub fn compile(policy: &Value) -> Self {
         let spec = &policy["spec"];
-        let (preamble, env) = Preamble::compile(spec);
+        let mut compiler = Compiler::mutating(spec);
+        let preamble = Preamble::compile(spec, &mut compiler);
         let mutations = list(spec, "mutations").iter();
         let mutations = mutations.map(|mutation| {
-            let compile = |field: &str, expected| {
+            let compile = |field: &str, purpose| {
                 let source = text(&mutation[field], "expression");
-                Expression::new(source.trim(), &env, expected)
+                Expression::new(source.trim(), &compiler, purpose)
             };
             match text(mutation, "patchType") {
-                "JSONPatch" => Mutation::JsonPatch(compile("jsonPatch", Expected::JsonPatch)),
-                _ => Mutation::Apply(compile("applyConfiguration", Expected::Object)),
+                "JSONPatch" => Mutation::JsonPatch(compile("jsonPatch", Purpose::JsonPatch)),
+                _ => Mutation::Apply(compile("applyConfiguration", Purpose::ApplyConfiguration)),
             }
         });
         Self {

@@ -1,7 +1,7 @@
 //! `ValidatingAdmissionPolicy`: rejects a request that a policy denies, or warns about it.
 
 use outrigger_apimachinery::status::{Cause, Reason, Status};
-use outrigger_builtin::admissionregistration::expression::Expected;
+use outrigger_builtin::admissionregistration::expression::{Compiler, Purpose};
 use outrigger_builtin::fields::{list, text, texts};
 use outrigger_cel::Value as Cel;
 use serde_json::Value;
@@ -107,18 +107,19 @@ fn denied(request: &Request<'_>, (policy, binding): (&str, &str), denial: &Denia
 impl ValidatingPolicy {
     pub fn compile(policy: &Value) -> Self {
         let spec = &policy["spec"];
-        let (preamble, env) = Preamble::compile(spec);
-        let compile = |text: &str, expected| Expression::new(text, &env, expected);
+        let mut compiler = Compiler::validating(spec);
+        let preamble = Preamble::compile(spec, &mut compiler);
+        let compile = |text: &str, purpose| Expression::new(text, &compiler, purpose);
         let validations = list(spec, "validations").iter();
         Self {
             name: text(&policy["metadata"], "name").to_owned(),
             validations: validations
                 .map(|validation| Validation {
-                    expression: compile(text(validation, "expression"), Expected::Bool),
+                    expression: compile(text(validation, "expression"), Purpose::Validation),
                     message: text(validation, "message").trim().to_owned(),
                     message_expression: validation["messageExpression"]
                         .as_str()
-                        .map(|text| compile(text, Expected::String)),
+                        .map(|text| compile(text, Purpose::Message)),
                     reason: reason(text(validation, "reason")),
                 })
                 .collect(),

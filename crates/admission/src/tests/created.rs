@@ -97,6 +97,10 @@ impl ClusterState for Cluster<'_> {
         None
     }
 
+    fn authorizer(&self, user: User<'_>) -> Arc<dyn Authorizer> {
+        Arc::new(super::Reader(user.name.to_owned()))
+    }
+
     fn is_namespaced(&self, _: ParamKind<'_>) -> Option<bool> {
         Some(true)
     }

@@ -129,7 +129,7 @@ fn policies_are_skipped_if_a_condition_does_not_match() {
     };
     let pod = mutated(vec![policy("p", spec("has(object.metadata.labels)"))]).unwrap();
     assert_eq!(pod["spec"]["hostname"], "hb");
-    let pod = mutated(vec![policy("p", spec("variables.v == ''"))]).unwrap();
+    let pod = mutated(vec![policy("p", spec("object.metadata.name == ''"))]).unwrap();
     assert!(pod["spec"]["hostname"].is_null());
 }
 
@@ -156,7 +156,7 @@ fn deeply_nested_variables_are_rejected() {
     let nested = |inner: &str| format!("{}{inner}{}", "[".repeat(100), "]".repeat(100));
     let mut variables = vec![json!({"name": "v0", "expression": "[1]"})];
     for i in 1..120 {
-        let expression = nested(&format!("variables.v{}", i - 1));
+        let expression = nested(&format!("dyn(variables.v{})", i - 1));
         variables.push(json!({"name": format!("v{i}"), "expression": expression}));
     }
     let mutation = json_patch("[JSONPatch{op: 'add', path: '/spec/x', value: variables.v119}]");

@@ -1,13 +1,11 @@
 //! The cluster role aggregation controller: combines the rules of the cluster roles that an aggregation rule selects.
 
-use std::sync::Arc;
-
+use outrigger_builtin::fields::as_text;
 use outrigger_builtin::selector::LabelSelector;
 use outrigger_store::watch::WatchEnd;
-use outrigger_store::{Object, Resource, Scope, Store};
+use outrigger_store::{Resource, Scope, Store};
 use serde_json::{Value, json};
 
-use super::service_account::text;
 use crate::loopback::{Client, Patch, ResourcePath};
 
 /// Runs until the store closes.
@@ -44,7 +42,7 @@ pub async fn run(client: Client, store: Store) {
 }
 
 async fn sync_all(client: &Client, store: &Store, scope: &Scope) {
-    let roles = read(store.snapshot().list(scope));
+    let roles: Vec<Value> = store.snapshot().values(scope).collect();
     for role in roles
         .iter()
         .filter(|role| !role["aggregationRule"].is_null())
@@ -53,7 +51,7 @@ async fn sync_all(client: &Client, store: &Store, scope: &Scope) {
         if role["rules"].as_array().map_or(&[][..], Vec::as_slice) == rules {
             continue;
         }
-        let name = text(&role["metadata"]["name"]);
+        let name = as_text(&role["metadata"]["name"]);
         let change = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
             "rules": rules,
@@ -65,11 +63,6 @@ async fn sync_all(client: &Client, store: &Store, scope: &Scope) {
             tracing::warn!(name, %error, "failed to update aggregated rules");
         }
     }
-}
-
-fn read<'a>(objects: impl Iterator<Item = &'a Arc<Object>>) -> Vec<Value> {
-    let roles = objects.map(|object| serde_json::from_slice(object.bytes()));
-    roles.filter_map(Result::ok).collect()
 }
 
 /// The rules of the selected roles without duplicates, in order of selector and name.

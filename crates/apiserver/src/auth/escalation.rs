@@ -2,13 +2,13 @@
 
 use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::quote;
+use outrigger_builtin::fields::as_text;
 use outrigger_builtin::kinds::Kind;
 use serde_json::Value;
 
 use super::Auth;
 use super::index::{RoleRef, RoleRefError};
 use super::rule::{Rule, missing, quoted_list};
-use super::service_account::text;
 use super::user::{Attributes, Target, UserInfo};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -139,7 +139,7 @@ impl Auth {
 
 fn namespaced_name(object: &Value) -> (&str, &str) {
     let metadata = &object["metadata"];
-    (text(&metadata["namespace"]), text(&metadata["name"]))
+    (as_text(&metadata["namespace"]), as_text(&metadata["name"]))
 }
 
 fn has_aggregation_rule(role: &Value) -> bool {

@@ -3,12 +3,13 @@
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
+use outrigger_builtin::fields::as_text;
 use serde_json::{Map, Value, json};
 
 use super::Auth;
 use super::index::aggregate;
 use super::rule::Rule;
-use super::service_account::{strings, text};
+use super::service_account::strings;
 use super::token_request::seconds_text;
 use super::user::{Attributes, Target, UserInfo};
 
@@ -55,17 +56,17 @@ impl Auth {
         let resource = &spec["resourceAttributes"];
         let path = &spec["nonResourceAttributes"];
         let (verb, target) = if resource.is_null() {
-            (text(&path["verb"]), Target::Path(text(&path["path"])))
+            (as_text(&path["verb"]), Target::Path(as_text(&path["path"])))
         } else {
             let target = Target::Resource {
-                group: text(&resource["group"]),
-                version: text(&resource["version"]),
-                resource: text(&resource["resource"]),
-                subresource: text(&resource["subresource"]),
-                namespace: text(&resource["namespace"]),
-                name: text(&resource["name"]),
+                group: as_text(&resource["group"]),
+                version: as_text(&resource["version"]),
+                resource: as_text(&resource["resource"]),
+                subresource: as_text(&resource["subresource"]),
+                namespace: as_text(&resource["namespace"]),
+                name: as_text(&resource["name"]),
             };
-            (text(&resource["verb"]), target)
+            (as_text(&resource["verb"]), target)
         };
         let decision = self.decide(user, &Attributes { verb, target });
         let mut status = json!({"allowed": decision.allowed});
@@ -76,7 +77,7 @@ impl Auth {
     }
 
     fn rules(&self, review: &Value, user: &UserInfo) -> Result<Value, Status> {
-        let namespace = text(&review["spec"]["namespace"]);
+        let namespace = as_text(&review["spec"]["namespace"]);
         if namespace.is_empty() {
             return Err(Status::bad_request("no namespace on request"));
         }
@@ -112,7 +113,7 @@ impl Auth {
 
     fn token(&self, mut review: Value) -> Result<Value, Status> {
         let spec = &review["spec"];
-        let token = text(&spec["token"]);
+        let token = as_text(&spec["token"]);
         if token.is_empty() {
             return Err(Status::bad_request(
                 "token is required for TokenReview in authentication",
@@ -138,8 +139,8 @@ fn set(review: &mut Value, key: &str, value: Value) {
 fn user_of(spec: &Value) -> UserInfo {
     let extra = spec["extra"].as_object().into_iter().flatten();
     UserInfo {
-        name: text(&spec["user"]).to_owned(),
-        uid: text(&spec["uid"]).to_owned(),
+        name: as_text(&spec["user"]).to_owned(),
+        uid: as_text(&spec["uid"]).to_owned(),
         groups: strings(&spec["groups"]),
         extra: extra
             .map(|(key, values)| (key.clone(), strings(values)))
@@ -201,7 +202,7 @@ fn check_access(review: &Value, names_user: bool, local: bool) -> Result<(), Sta
             detail,
         ));
     }
-    if names_user && text(&spec["user"]).is_empty() && strings(&spec["groups"]).is_empty() {
+    if names_user && as_text(&spec["user"]).is_empty() && strings(&spec["groups"]).is_empty() {
         let detail = "at least one of user or group must be specified";
         errors.push(Error::invalid(&root.child("user"), "", detail));
     }
@@ -221,8 +222,8 @@ fn check_access(review: &Value, names_user: bool, local: bool) -> Result<(), Sta
         errors.push(Error::invalid(&Path::root("metadata"), &metadata, detail));
     }
     if local {
-        let own = text(&review["metadata"]["namespace"]);
-        let asked = text(&resource["namespace"]);
+        let own = as_text(&review["metadata"]["namespace"]);
+        let asked = as_text(&resource["namespace"]);
         if !resource.is_null() && asked != own {
             let place = root.child("resourceAttributes");
             let detail = "must match metadata.namespace";
@@ -256,7 +257,7 @@ fn check_selector(selector: &Value, name: &str) -> Option<Error> {
     if selector.is_null() {
         return None;
     }
-    let raw = text(&selector["rawSelector"]);
+    let raw = as_text(&selector["rawSelector"]);
     let has_requirements = selector["requirements"]
         .as_array()
         .is_some_and(|list| !list.is_empty());
@@ -288,6 +289,6 @@ fn client_metadata(metadata: &Value, local: bool) -> Value {
 }
 
 fn go_path(path: &Value) -> BadValue {
-    let value = json!({"Path": text(&path["path"]), "Verb": text(&path["verb"])});
+    let value = json!({"Path": as_text(&path["path"]), "Verb": as_text(&path["verb"])});
     BadValue::from(&value)
 }

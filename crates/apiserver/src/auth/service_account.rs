@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::field::quote;
+use outrigger_builtin::fields::as_text;
 use outrigger_store::{Object, Resource, Store};
 use serde_json::{Value, json};
 
@@ -109,7 +110,7 @@ impl Claims {
             ));
         }
         let private = &claims["kubernetes.io"];
-        let namespace = text(&private["namespace"]);
+        let namespace = as_text(&private["namespace"]);
         let (name, uid) = reference(&private["serviceaccount"]);
         let account = find(store, "serviceaccounts", namespace, name)
             .ok_or_else(|| TokenError(format!("serviceaccounts {} not found", quote(name))))?;
@@ -148,17 +149,17 @@ impl Claims {
     }
 
     fn legacy(&self, store: &Store, token: &str) -> Result<UserInfo, TokenError> {
-        let claim = |name: &str| text(&self.0[format!("kubernetes.io/serviceaccount/{name}")]);
+        let claim = |name: &str| as_text(&self.0[format!("kubernetes.io/serviceaccount/{name}")]);
         let (namespace, secret) = (claim("namespace"), claim("secret.name"));
         let (name, uid) = (claim("service-account.name"), claim("service-account.uid"));
-        if split_service_account(text(&self.0["sub"])) != Some((namespace, name)) {
+        if split_service_account(as_text(&self.0["sub"])) != Some((namespace, name)) {
             return Err(TokenError::new("sub claim is invalid"));
         }
         let secret = find(store, "secrets", namespace, secret);
         let secret = secret.filter(|secret| secret.metadata().deletion_timestamp().is_none());
         let secret = secret.ok_or_else(|| TokenError::new("Token has been invalidated"))?;
         let value: Value = serde_json::from_slice(secret.bytes()).unwrap_or_default();
-        if text(&value["data"]["token"]) != encoded(token) {
+        if as_text(&value["data"]["token"]) != encoded(token) {
             return Err(TokenError::new("Token does not match server's copy"));
         }
         let account = find(store, "serviceaccounts", namespace, name)
@@ -256,11 +257,7 @@ fn is_deleted(object: &Object, now: i64) -> bool {
 }
 
 fn reference(value: &Value) -> (&str, &str) {
-    (text(&value["name"]), text(&value["uid"]))
-}
-
-pub(super) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+    (as_text(&value["name"]), as_text(&value["uid"]))
 }
 
 pub(super) fn strings(value: &Value) -> Vec<String> {

@@ -4,12 +4,13 @@ use jiff::Timestamp;
 use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::{Error, Path};
 use outrigger_apimachinery::{GroupKind, GroupResource};
+use outrigger_builtin::fields::as_text;
 use serde_json::{Value, json};
 
 use super::Auth;
 use super::credentials::ISSUER;
 use super::jwt;
-use super::service_account::{find, strings, text};
+use super::service_account::{find, strings};
 use super::user::service_account_name;
 use crate::verbs::random_uid;
 
@@ -32,8 +33,8 @@ impl Auth {
         service_account: &Value,
         mut request: Value,
     ) -> Result<Value, Status> {
-        let name = text(&service_account["metadata"]["name"]);
-        let uid = text(&service_account["metadata"]["uid"]);
+        let name = as_text(&service_account["metadata"]["name"]);
+        let uid = as_text(&service_account["metadata"]["uid"]);
         check_names(&request, namespace, name, uid)?;
         let spec = &request["spec"];
         let seconds = spec["expirationSeconds"]
@@ -87,8 +88,11 @@ impl Auth {
         if reference.is_null() {
             return Ok(Bound::default());
         }
-        let (api_version, kind) = (text(&reference["apiVersion"]), text(&reference["kind"]));
-        let name = text(&reference["name"]);
+        let (api_version, kind) = (
+            as_text(&reference["apiVersion"]),
+            as_text(&reference["kind"]),
+        );
+        let name = as_text(&reference["name"]);
         let (resource, plural, namespace) = match (api_version, kind) {
             ("" | "v1", "Secret") => ("secret", "secrets", namespace),
             ("" | "v1", "Pod") => ("pod", "pods", namespace),
@@ -107,7 +111,7 @@ impl Auth {
         let mut bound = Bound::default();
         if resource == "pod" {
             let pod: Value = serde_json::from_slice(object.bytes()).map_err(Status::internal)?;
-            if text(&pod["spec"]["serviceAccountName"]) != account {
+            if as_text(&pod["spec"]["serviceAccountName"]) != account {
                 let account = outrigger_apimachinery::status::field::quote(account);
                 return Err(Status::bad_request(format!(
                     "cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
@@ -115,9 +119,9 @@ impl Auth {
             }
             bound
                 .claims
-                .extend(node_of(store, text(&pod["spec"]["nodeName"])));
+                .extend(node_of(store, as_text(&pod["spec"]["nodeName"])));
         }
-        let expected = text(&reference["uid"]);
+        let expected = as_text(&reference["uid"]);
         if !expected.is_empty() && expected != uid {
             let why = format!(
                 "the UID in the bound object reference ({expected}) does not match the UID in record. The object might have been deleted and then recreated"
@@ -146,20 +150,20 @@ fn node_of(store: &outrigger_store::Store, name: &str) -> Option<(&'static str, 
 
 fn check_names(request: &Value, namespace: &str, name: &str, uid: &str) -> Result<(), Status> {
     let requested = &request["metadata"];
-    let given = text(&requested["namespace"]);
+    let given = as_text(&requested["namespace"]);
     if !given.is_empty() && given != namespace {
         return Err(Status::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    let given = text(&requested["name"]);
+    let given = as_text(&requested["name"]);
     if !given.is_empty() && given != name {
         let metadata = Path::root("metadata");
         let detail = "must match the service account name if specified";
         let error = Error::invalid(&metadata.child("name"), given, detail);
         return Err(Status::invalid(KIND, name, &[error]));
     }
-    let given = text(&requested["uid"]);
+    let given = as_text(&requested["uid"]);
     if !given.is_empty() && given != uid {
         let why = format!(
             "the UID in the token request ({given}) does not match the UID of the service account ({uid})"

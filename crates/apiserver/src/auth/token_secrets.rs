@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use outrigger_builtin::fields::as_text;
 use outrigger_store::watch::{Event, WatchEnd, Watcher};
 use outrigger_store::{Key, Object, Resource, Scope, Store};
 use serde_json::{Value, json};
 
 use super::Auth;
-use super::service_account::{find, text};
+use super::service_account::find;
 use crate::loopback::{Client, Patch, ResourcePath};
 use crate::panics;
 
@@ -148,8 +149,8 @@ impl TokensController<'_> {
 
     fn decide(&self, key: &Key, secret: &Value) -> SecretAction {
         let metadata = &secret["metadata"];
-        let name = text(&metadata["annotations"][NAME]);
-        let annotated_uid = text(&metadata["annotations"][UID]);
+        let name = as_text(&metadata["annotations"][NAME]);
+        let annotated_uid = as_text(&metadata["annotations"][UID]);
         let account = find(self.store, "serviceaccounts", key.namespace(), name);
         let Some(account) = account.filter(|account| {
             annotated_uid.is_empty() || account.metadata().uid() == annotated_uid
@@ -161,7 +162,7 @@ impl TokensController<'_> {
         let mut is_changed = annotated_uid.is_empty();
         let mut set_missing = |field: &str, value: Option<String>| {
             if let Some(value) = value
-                && text(&secret["data"][field]).is_empty()
+                && as_text(&secret["data"][field]).is_empty()
             {
                 data[field] = STANDARD.encode(value).into();
                 is_changed = true;
@@ -172,7 +173,7 @@ impl TokensController<'_> {
             "ca.crt",
             (!self.certificates.is_empty()).then(|| self.certificates.to_owned()),
         );
-        if text(&secret["data"]["token"]).is_empty() {
+        if as_text(&secret["data"]["token"]).is_empty() {
             set_missing(
                 "token",
                 self.auth

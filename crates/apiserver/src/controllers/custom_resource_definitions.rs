@@ -73,6 +73,7 @@ pub(super) fn after_deletion_began(state: &State, kind: &Kind, object: &Object) 
 pub(crate) fn install(state: &State, object: &Object) {
     if let Ok(definition) = serde_json::from_slice(object.bytes()) {
         state.registry.install(&definition);
+        state.served_kinds_changed.notify_one();
     }
 }
 
@@ -82,6 +83,7 @@ pub(super) async fn after_delete(state: &Arc<State>, kind: &Kind, name: &str) {
         return;
     }
     state.registry.remove(name);
+    state.served_kinds_changed.notify_one();
     state.schemas.remove(name);
     let group = name.split_once('.').map_or("", |(_, group)| group);
     for conflicting in state.registry.unsatisfied(group) {
@@ -198,7 +200,7 @@ fn definition_kind(state: &State) -> Option<Arc<Kind>> {
 fn objects_of(definition: &Value) -> Option<Scope> {
     let group = definition["spec"]["group"].as_str()?;
     let plural = definition["status"]["acceptedNames"]["plural"].as_str()?;
-    Some(Scope::resource(&Resource::new(group, plural).ok()?))
+    Scope::of(group, plural).ok()
 }
 
 /// Deletes all custom resources of a definition; false if some remain.

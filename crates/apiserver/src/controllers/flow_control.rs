@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::Status;
+use outrigger_builtin::fields::as_text;
 use outrigger_store::watch::{WatchEnd, Watcher};
-use outrigger_store::{Resource, Scope, Snapshot};
+use outrigger_store::{KeyError, Resource, Scope, Snapshot};
 use serde_json::{Value, json};
 
 use crate::flow_control::{self, GROUP};
@@ -21,7 +22,7 @@ const LEVELS: &str = "prioritylevelconfigurations";
 pub(crate) fn objects(state: &State) -> Result<Vec<(&'static str, Value)>, Status> {
     let mut objects = Vec::new();
     for (plural, mut object) in flow_control::objects() {
-        let name = text(&object["metadata"]["name"]).to_owned();
+        let name = as_text(&object["metadata"]["name"]).to_owned();
         let metadata = namespaces::metadata(state, "", &name)?;
         if let (Value::Object(own), Value::Object(made)) = (&mut object["metadata"], metadata) {
             own.extend(made);
@@ -44,7 +45,7 @@ pub(crate) fn configure(state: &State) {
 /// Runs until the store closes.
 pub(super) async fn run(state: Arc<State>) {
     let client = Client::new(Service::internal(Arc::clone(&state)), MANAGER);
-    let (Some(schemas), Some(levels)) = (scope(SCHEMAS), scope(LEVELS)) else {
+    let (Ok(schemas), Ok(levels)) = (scope(SCHEMAS), scope(LEVELS)) else {
         return;
     };
     loop {
@@ -94,7 +95,7 @@ async fn sync(state: &Arc<State>, client: &Client) {
         {
             continue;
         }
-        let name = text(&schema["metadata"]["name"]);
+        let name = as_text(&schema["metadata"]["name"]);
         let status = json!({
             "apiVersion": format!("{GROUP}/v1"), "kind": "FlowSchema", "metadata": {"name": name},
             "status": {"conditions": [desired]},
@@ -118,12 +119,12 @@ async fn restore_mandatory(state: &Arc<State>) -> Result<(), Status> {
     let missing =
         |plural: &str, name: &str| flow_control::is_mandatory(name) && is_missing(plural, name);
     if !flow_control::objects()
-        .any(|(plural, object)| missing(plural, text(&object["metadata"]["name"])))
+        .any(|(plural, object)| missing(plural, as_text(&object["metadata"]["name"])))
     {
         return Ok(());
     }
     let mut objects = objects(state)?;
-    objects.retain(|(plural, object)| missing(plural, text(&object["metadata"]["name"])));
+    objects.retain(|(plural, object)| missing(plural, as_text(&object["metadata"]["name"])));
     let objects = objects
         .iter()
         .map(|(plural, object)| (GROUP, *plural, object));
@@ -132,7 +133,7 @@ async fn restore_mandatory(state: &Arc<State>) -> Result<(), Status> {
 
 /// Whether the level of a schema is missing, in the words of the real server.
 fn condition(schema: &Value, exists: bool, now: &str) -> Value {
-    let level = text(&schema["spec"]["priorityLevelConfiguration"]["name"]);
+    let level = as_text(&schema["spec"]["priorityLevelConfiguration"]["name"]);
     let (status, reason, what) = if exists {
         ("False", "Found", "and it exists")
     } else {
@@ -154,21 +155,10 @@ fn dangling(schema: &Value) -> &Value {
         .unwrap_or(&Value::Null)
 }
 
-fn scope(plural: &str) -> Option<Scope> {
-    let resource = Resource::new(GROUP, plural).ok()?;
-    Some(Scope::resource(&resource))
+fn scope(plural: &str) -> Result<Scope, KeyError> {
+    Scope::of(GROUP, plural)
 }
 
 fn list(snapshot: &Snapshot, plural: &str) -> Vec<Value> {
-    let Some(scope) = scope(plural) else {
-        return Vec::new();
-    };
-    let objects = snapshot.list(&scope);
-    objects
-        .filter_map(|object| serde_json::from_slice(object.bytes()).ok())
-        .collect()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+    scope(plural).map_or_else(|_| Vec::new(), |scope| snapshot.values(&scope).collect())
 }

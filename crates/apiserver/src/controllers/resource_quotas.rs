@@ -212,9 +212,6 @@ impl Objects for Namespace<'_> {
         let Some(scope) = self.scope(group, plural) else {
             return Vec::new();
         };
-        let objects = self.snapshot.list(&scope);
-        objects
-            .filter_map(|object| serde_json::from_slice(object.bytes()).ok())
-            .collect()
+        self.snapshot.values(&scope).collect()
     }
 }

@@ -1,9 +1,10 @@
 //! Flow schemas: which requests they match, and which flow of the schema a request belongs to.
 
 use http::HeaderValue;
+use outrigger_builtin::fields::as_text;
 use serde_json::Value;
 
-use super::{header, text};
+use super::header;
 use crate::auth::{Attributes, Target, UserInfo, service_account_name};
 
 /// A parsed `FlowSchema`.
@@ -58,11 +59,11 @@ impl FlowSchema {
     pub(super) fn parse(object: &Value) -> Self {
         let spec = &object["spec"];
         Self {
-            name: text(&object["metadata"]["name"]).to_owned(),
+            name: as_text(&object["metadata"]["name"]).to_owned(),
             uid: header(&object["metadata"]["uid"]),
-            level: text(&spec["priorityLevelConfiguration"]["name"]).to_owned(),
+            level: as_text(&spec["priorityLevelConfiguration"]["name"]).to_owned(),
             precedence: spec["matchingPrecedence"].as_i64().unwrap_or_default(),
-            distinguisher: match text(&spec["distinguisherMethod"]["type"]) {
+            distinguisher: match as_text(&spec["distinguisherMethod"]["type"]) {
                 "ByUser" => Some(Distinguisher::User),
                 "ByNamespace" => Some(Distinguisher::Namespace),
                 _ => None,
@@ -122,12 +123,12 @@ impl Rule {
 
 impl Subject {
     fn parse(subject: &Value) -> Option<Self> {
-        let name = |field: &str| text(&subject[field]["name"]).to_owned();
-        match text(&subject["kind"]) {
+        let name = |field: &str| as_text(&subject[field]["name"]).to_owned();
+        match as_text(&subject["kind"]) {
             "User" => Some(Self::User(name("user"))),
             "Group" => Some(Self::Group(name("group"))),
             "ServiceAccount" => Some(Self::ServiceAccount {
-                namespace: text(&subject["serviceAccount"]["namespace"]).to_owned(),
+                namespace: as_text(&subject["serviceAccount"]["namespace"]).to_owned(),
                 name: name("serviceAccount"),
             }),
             _ => None,

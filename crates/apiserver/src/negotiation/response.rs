@@ -10,10 +10,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::accept::{Accept, Format};
+use super::gzip;
+use super::list::List;
 use crate::server::Body;
 
 /// Smaller responses are not compressed.
-const COMPRESS_FROM: usize = 128 * 1024;
+pub(super) const COMPRESS_FROM: usize = 128 * 1024;
 /// The longest warning in characters.
 const MAX_WARNING: usize = 1024;
 
@@ -22,13 +24,41 @@ const MAX_WARNING: usize = 1024;
 pub(crate) enum Content {
     /// Serialized JSON.
     Json(Bytes),
-    /// JSON that is concatenated while it is sent.
-    Pieces(Body),
     Value(Value),
+    List(List),
     /// The JSON lines of a watch: neither compressed nor pretty-printed.
     Stream(Body),
     Text(String),
     Nothing,
+}
+
+impl Content {
+    fn respond(self, accept: Accept) -> Result<Response<Body>, Status> {
+        Ok(match self {
+            Self::Json(bytes) if accept.format == Format::Json && !accept.pretty => {
+                whole(bytes, "application/json", accept.gzip)
+            }
+            Self::Json(bytes) => {
+                let value: Value = serde_json::from_slice(&bytes).map_err(Status::internal)?;
+                rendered(&value, accept)?
+            }
+            Self::Value(value) => rendered(&value, accept)?,
+            Self::List(list) => list.render(accept)?,
+            Self::Stream(body) if accept.format == Format::Protobuf => {
+                with_type(body, "application/vnd.kubernetes.protobuf;stream=watch")
+            }
+            Self::Stream(body) => with_type(body, "application/json"),
+            Self::Nothing => Response::new(Body::empty()),
+            Self::Text(text) => {
+                let mut response = with_type(Body::full(text), "text/plain; charset=utf-8");
+                let nosniff = HeaderValue::from_static("nosniff");
+                response
+                    .headers_mut()
+                    .insert("x-content-type-options", nosniff);
+                response
+            }
+        })
+    }
 }
 
 /// A response before content negotiation.
@@ -66,29 +96,9 @@ impl ApiResponse {
     }
 
     pub(crate) fn render(self, accept: Accept, warnings: &[String]) -> Response<Body> {
-        let mut response = match self.content {
-            Content::Json(bytes) if accept.format == Format::Json && !accept.pretty => {
-                whole(bytes, "application/json", accept.gzip)
-            }
-            Content::Pieces(body) if accept.format == Format::Json && !accept.pretty => {
-                pieces(body, accept.gzip)
-            }
-            Content::Json(bytes) => formatted(&bytes, accept),
-            Content::Pieces(body) => formatted(&body.into_bytes(), accept),
-            Content::Value(value) => rendered(&value, accept),
-            Content::Stream(body) if accept.format == Format::Protobuf => {
-                with_type(body, "application/vnd.kubernetes.protobuf;stream=watch")
-            }
-            Content::Stream(body) => with_type(body, "application/json"),
-            Content::Nothing => Response::new(Body::empty()),
-            Content::Text(text) => {
-                let mut response = with_type(Body::full(text), "text/plain; charset=utf-8");
-                let nosniff = HeaderValue::from_static("nosniff");
-                response
-                    .headers_mut()
-                    .insert("x-content-type-options", nosniff);
-                response
-            }
+        let mut response = match self.content.respond(accept) {
+            Ok(response) => response,
+            Err(status) => return failure(&status).render(Accept::any(), warnings),
         };
         *response.status_mut() = self.code;
         let headers = response.headers_mut();
@@ -130,66 +140,47 @@ fn warning_text(text: &str) -> String {
     format!("299 - \"{text}\"")
 }
 
-fn formatted(json: &[u8], accept: Accept) -> Response<Body> {
-    match serde_json::from_slice::<Value>(json) {
-        Ok(value) => rendered(&value, accept),
-        // Our own JSON always parses.
-        Err(_) => whole(Bytes::copy_from_slice(json), "application/json", false),
-    }
-}
-
-fn rendered(value: &Value, accept: Accept) -> Response<Body> {
+fn rendered(value: &Value, accept: Accept) -> Result<Response<Body>, Status> {
     if accept.format == Format::Protobuf
         && let Some(bytes) = outrigger_protobuf::encode(value)
     {
-        return whole(bytes.into(), outrigger_protobuf::MEDIA_TYPE, accept.gzip);
+        let content_type = outrigger_protobuf::MEDIA_TYPE;
+        return Ok(whole(bytes.into(), content_type, accept.gzip));
     }
     let (bytes, content_type) = match accept.format {
-        Format::Yaml => (outrigger_goyaml::write_json(value), "application/yaml"),
+        Format::Yaml => (
+            outrigger_goyaml::try_write_json(value).map_err(Status::internal)?,
+            "application/yaml",
+        ),
         Format::Json if accept.pretty => (
-            serde_json::to_vec_pretty(value).unwrap_or_default(),
+            serde_json::to_vec_pretty(value).map_err(Status::internal)?,
             "application/json",
         ),
         Format::Json | Format::Protobuf => (
-            serde_json::to_vec(value).unwrap_or_default(),
+            serde_json::to_vec(value).map_err(Status::internal)?,
             "application/json",
         ),
     };
-    whole(bytes.into(), content_type, accept.gzip)
+    Ok(whole(bytes.into(), content_type, accept.gzip))
 }
 
-fn whole(bytes: Bytes, content_type: &'static str, gzip: bool) -> Response<Body> {
+pub(super) fn whole(bytes: Bytes, content_type: &'static str, gzip: bool) -> Response<Body> {
     if gzip && bytes.len() > COMPRESS_FROM {
-        return compressed(&bytes, content_type);
+        return compressed(Body::full(gzip::whole(&bytes)), content_type);
     }
     with_type(Body::full(bytes), content_type)
 }
 
-fn pieces(body: Body, gzip: bool) -> Response<Body> {
-    let is_large = body
-        .length()
-        .is_some_and(|length| length > COMPRESS_FROM as u64);
-    if gzip && is_large {
-        return compressed(&body.into_bytes(), "application/json");
-    }
-    with_type(body, "application/json")
-}
-
-fn compressed(bytes: &[u8], content_type: &'static str) -> Response<Body> {
-    use std::io::Write as _;
-    let out = Vec::with_capacity(bytes.len() / 8);
-    let mut encoder = flate2::write::GzEncoder::new(out, flate2::Compression::fast());
-    // Writing to memory does not fail.
-    let _ = encoder.write_all(bytes);
-    let zipped = encoder.finish().unwrap_or_default();
-    let mut response = with_type(Body::full(zipped), content_type);
+/// A response with a body that is compressed.
+pub(super) fn compressed(body: Body, content_type: &'static str) -> Response<Body> {
+    let mut response = with_type(body, content_type);
     let headers = response.headers_mut();
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
     response
 }
 
-fn with_type(body: Body, content_type: &'static str) -> Response<Body> {
+pub(super) fn with_type(body: Body, content_type: &'static str) -> Response<Body> {
     let length = body.length();
     let mut response = Response::new(body);
     let headers = response.headers_mut();

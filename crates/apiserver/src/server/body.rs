@@ -1,23 +1,41 @@
 //! Response bodies: one chunk, a list that is concatenated while it is sent, or a stream.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
-use futures::Stream;
+use bytes::Bytes;
+use futures::{Stream, StreamExt as _};
 use http_body::{Frame, SizeHint};
-use outrigger_store::Object;
+use outrigger_apimachinery::status::Status;
 
+use super::State;
+use super::computed_body::{self, Chunks};
 use super::response_memory::HeldMemory;
+use super::spliced_list::SplicedList;
+use crate::panics::Panic;
 
 /// The approximate size of the chunks of a list.
-const CHUNK: usize = 64 * 1024;
+pub(crate) const CHUNK: usize = 64 * 1024;
+
+/// Why a body ends before it is complete.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("failed to render the response")]
+    Failed(#[source] Status),
+    #[error(transparent)]
+    Panicked(#[from] Panic),
+    #[error("the server is shutting down")]
+    Closed,
+    #[error("responses that clients have not read use all of their memory")]
+    OutOfMemory,
+}
 
 pub struct Body {
     inner: Inner,
+    /// How much memory it needs until it was sent, beyond what it shares with the store.
+    buffered: usize,
     /// Released when the body was sent.
     memory: Option<HeldMemory>,
 }
@@ -25,35 +43,25 @@ pub struct Body {
 enum Inner {
     Empty,
     Full(Bytes),
-    List(Box<List>),
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    List(Box<SplicedList>),
+    /// The rest of the last chunk, and the further ones.
+    Stream(Bytes, ChunkStream),
 }
 
-/// A list of stored objects between a head and a tail.
-struct List {
-    head: Bytes,
-    objects: std::vec::IntoIter<Arc<Object>>,
-    /// How many bytes at the start of each object are replaced by an opening brace.
-    skipped: usize,
-    is_first: bool,
-    tail: Bytes,
-    left: u64,
-}
+type ChunkStream = Pin<Box<dyn Stream<Item = Result<Bytes, Error>> + Send>>;
 
 impl Body {
-    fn new(inner: Inner) -> Self {
+    fn new(inner: Inner, buffered: usize) -> Self {
         Self {
             inner,
+            buffered,
             memory: None,
         }
     }
 
-    /// How much memory the body needs until it was sent. Lists and streams share what is stored.
+    /// How much memory the body needs until it was sent.
     pub(super) fn buffered(&self) -> usize {
-        match &self.inner {
-            Inner::Full(bytes) => bytes.len(),
-            Inner::Empty | Inner::List(_) | Inner::Stream(_) => 0,
-        }
+        self.buffered
     }
 
     /// The same body, whose memory is counted.
@@ -65,41 +73,29 @@ impl Body {
     }
 
     pub(crate) fn empty() -> Self {
-        Self::new(Inner::Empty)
+        Self::new(Inner::Empty, 0)
     }
 
     pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
-        Self::new(Inner::Full(bytes.into()))
+        let bytes = bytes.into();
+        // Stored objects and cached documents are there anyway.
+        let buffered = if bytes.is_unique() { bytes.len() } else { 0 };
+        Self::new(Inner::Full(bytes), buffered)
     }
 
     pub(crate) fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self::new(Inner::Stream(Box::pin(stream)))
+        let stream = Box::pin(stream.map(Ok));
+        Self::new(Inner::Stream(Bytes::new(), stream), 0)
     }
 
-    /// Objects joined with commas; an opening brace replaces the first `skipped` bytes of each.
-    pub(crate) fn list(
-        head: Vec<u8>,
-        objects: Vec<Arc<Object>>,
-        skipped: usize,
-        tail: Vec<u8>,
-    ) -> Self {
-        let braces = u64::from(skipped > 0);
-        let lengths = objects.iter().map(|object| {
-            let kept = object.bytes().len().saturating_sub(skipped) as u64;
-            kept.saturating_add(braces)
-        });
-        let commas = objects.len().saturating_sub(1);
-        let parts = [head.len(), tail.len(), commas].map(|length| length as u64);
-        let left = parts.into_iter().chain(lengths);
-        let left = left.fold(0, u64::saturating_add);
-        Self::new(Inner::List(Box::new(List {
-            head: head.into(),
-            objects: objects.into_iter(),
-            skipped,
-            is_first: true,
-            tail: tail.into(),
-            left,
-        })))
+    pub(crate) fn list(list: SplicedList) -> Self {
+        Self::new(Inner::List(Box::new(list)), 0)
+    }
+
+    /// Chunks that are computed while they are sent, with the memory that they need at a time.
+    pub(crate) fn computed(state: Arc<State>, chunks: Chunks, buffered: usize) -> Self {
+        let stream = Box::pin(computed_body::stream(state, chunks, buffered));
+        Self::new(Inner::Stream(Bytes::new(), stream), buffered)
     }
 
     /// The length in bytes; none for a stream.
@@ -107,73 +103,39 @@ impl Body {
         match &self.inner {
             Inner::Empty => Some(0),
             Inner::Full(bytes) => Some(bytes.len() as u64),
-            Inner::List(list) => Some(list.left),
-            Inner::Stream(_) => None,
-        }
-    }
-
-    /// The whole body; empty for a stream.
-    pub(crate) fn into_bytes(mut self) -> Bytes {
-        match &mut self.inner {
-            Inner::Empty | Inner::Stream(_) => Bytes::new(),
-            Inner::Full(bytes) => std::mem::take(bytes),
-            Inner::List(list) => {
-                let mut all = BytesMut::with_capacity(usize::try_from(list.left).unwrap_or(0));
-                while let Some(chunk) = list.chunk() {
-                    all.extend_from_slice(&chunk);
-                }
-                all.freeze()
-            }
+            Inner::List(list) => Some(list.length()),
+            Inner::Stream(..) => None,
         }
     }
 }
 
-impl List {
-    fn chunk(&mut self) -> Option<Bytes> {
-        if self.left == 0 {
-            return None;
-        }
-        let size = usize::try_from(self.left)
-            .unwrap_or(CHUNK)
-            .min(CHUNK + CHUNK / 4);
-        let mut chunk = BytesMut::with_capacity(size);
-        chunk.extend_from_slice(&std::mem::take(&mut self.head));
-        while chunk.len() < CHUNK {
-            let Some(object) = self.objects.next() else {
-                chunk.extend_from_slice(&std::mem::take(&mut self.tail));
-                break;
-            };
-            if !std::mem::replace(&mut self.is_first, false) {
-                chunk.extend_from_slice(b",");
-            }
-            if self.skipped > 0 {
-                chunk.extend_from_slice(b"{");
-            }
-            chunk.extend_from_slice(&object.bytes()[self.skipped..]);
-        }
-        self.left = self.left.saturating_sub(chunk.len() as u64);
-        Some(chunk.freeze())
-    }
+/// Takes the first part of a chunk. Clients that read slowly let parts accumulate in the connection, not whole chunks.
+fn part(chunk: &mut Bytes) -> Bytes {
+    chunk.split_to(chunk.len().min(CHUNK))
 }
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let next = match &mut self.inner {
             Inner::Empty => None,
             Inner::Full(bytes) if bytes.is_empty() => None,
-            // Clients that read slowly let chunks accumulate in the connection, not the whole body.
-            Inner::Full(bytes) => Some(bytes.split_to(bytes.len().min(CHUNK))),
-            Inner::List(list) => list.chunk(),
-            Inner::Stream(stream) => match stream.as_mut().poll_next(context) {
-                Poll::Ready(next) => next,
-                Poll::Pending => return Poll::Pending,
-            },
+            Inner::Full(bytes) => Some(part(bytes)),
+            Inner::List(list) => list.next(),
+            Inner::Stream(chunk, chunks) => {
+                if chunk.is_empty() {
+                    match std::task::ready!(chunks.as_mut().poll_next(context)) {
+                        Some(next) => *chunk = next?,
+                        None => return Poll::Ready(None),
+                    }
+                }
+                Some(part(chunk))
+            }
         };
         Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
     }

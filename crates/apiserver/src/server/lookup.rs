@@ -1,16 +1,21 @@
 //! Admission's view of the store.
 
+use std::sync::Arc;
+
 use outrigger_admission::{
     BoundPolicy, ClusterState, MutatingPolicy, ParamKind, Priority, ValidatingPolicy,
 };
 use outrigger_apimachinery::GroupVersion;
 use outrigger_apimachinery::status::Status;
 use outrigger_builtin::kinds::Kind;
+use outrigger_builtin::prepare::User;
+use outrigger_cel::Authorizer;
 use outrigger_store::{Resource, Scope};
 use outrigger_structural::schema::Schema;
 use serde_json::Value;
 
 use super::State;
+use crate::auth::UserInfo;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lookup<'s>(pub(crate) &'s State);
@@ -33,13 +38,9 @@ impl Lookup<'_> {
 
     /// The first object of a resource that satisfies a predicate.
     fn find(self, group: &str, plural: &str, predicate: impl Fn(&Value) -> bool) -> Option<Value> {
-        let scope = Scope::resource(&Resource::new(group, plural).ok()?);
+        let scope = Scope::of(group, plural).ok()?;
         let snapshot = self.0.store.snapshot();
-        let mut objects = snapshot.list(&scope);
-        objects.find_map(|object| {
-            let value = serde_json::from_slice(object.bytes()).ok()?;
-            predicate(&value).then_some(value)
-        })
+        snapshot.values(&scope).find(predicate)
     }
 
     /// The objects of a resource in a namespace, or outside of namespaces.
@@ -52,11 +53,7 @@ impl Lookup<'_> {
         let Some(scope) = scope else {
             return Vec::new();
         };
-        let snapshot = self.0.store.snapshot();
-        let objects = snapshot.list(&scope);
-        objects
-            .filter_map(|object| serde_json::from_slice(object.bytes()).ok())
-            .collect()
+        self.0.store.snapshot().values(&scope).collect()
     }
 
     fn default_class(self, group: &str, plural: &str, annotation: &str) -> Option<String> {
@@ -130,6 +127,16 @@ impl ClusterState for Lookup<'_> {
 
     fn namespace(&self, name: &str) -> Option<Value> {
         self.object("", "namespaces", "", name)
+    }
+
+    fn authorizer(&self, user: User<'_>) -> Arc<dyn Authorizer> {
+        let user = UserInfo {
+            name: user.name.to_owned(),
+            uid: user.uid.to_owned(),
+            groups: user.groups.to_vec(),
+            ..UserInfo::default()
+        };
+        Arc::new(self.0.auth.checks_of(user))
     }
 
     fn is_namespaced(&self, kind: ParamKind<'_>) -> Option<bool> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use outrigger_admission::{BoundPolicy, MutatingPolicy, ValidatingPolicy};
-use outrigger_store::{Key, Resource, Scope, Snapshot, Store};
+use outrigger_store::{Key, Scope, Store};
 use serde_json::Value;
 
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -57,18 +57,18 @@ impl<P> Compiled<P> {
         compile: impl Fn(&Value) -> P,
     ) -> Vec<BoundPolicy<P>> {
         let snapshot = store.snapshot();
-        let bindings = list(&snapshot, bindings);
+        let (Ok(policies), Ok(bindings)) = (Scope::of(GROUP, policies), Scope::of(GROUP, bindings))
+        else {
+            return Vec::new();
+        };
+        let bindings: Vec<Value> = snapshot.values(&bindings).collect();
         if bindings.is_empty() {
             return Vec::new();
         }
-        let Ok(policies) = Resource::new(GROUP, policies) else {
-            return Vec::new();
-        };
-        let scope = Scope::resource(&policies);
         let mut compiled = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         compiled.retain(|key, _| snapshot.get(key).is_some());
         let mut bound = Vec::new();
-        for object in snapshot.list(&scope) {
+        for object in snapshot.list(&policies) {
             let name = object.key().name();
             let of_policy = bindings
                 .iter()
@@ -91,15 +91,4 @@ impl<P> Compiled<P> {
         }
         bound
     }
-}
-
-fn list(snapshot: &Snapshot, plural: &str) -> Vec<Value> {
-    let Ok(resource) = Resource::new(GROUP, plural) else {
-        return Vec::new();
-    };
-    let scope = Scope::resource(&resource);
-    let objects = snapshot.list(&scope);
-    objects
-        .filter_map(|object| serde_json::from_slice(object.bytes()).ok())
-        .collect()
 }

@@ -1,13 +1,12 @@
-//! The memory of large responses, from when they are rendered until they were sent.
+//! The memory of responses with large objects, from when they are rendered until they were sent.
 //!
-//! Lists in JSON are concatenated while they are sent, and need none. Other formats are rendered as a whole, and a client
-//! may take any time to read them.
+//! Lists are rendered while they are sent, and need the memory of one object. A client may take any time to read it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The memory for all large responses in bytes.
-const MAX_MEMORY: usize = 512 * 1024 * 1024;
+const MAX_MEMORY: usize = 256 * 1024 * 1024;
 
 /// From how many bytes on a response is large.
 const LARGE: usize = 256 * 1024;

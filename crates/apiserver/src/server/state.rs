@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub(crate) backups: tokio::sync::Mutex<()>,
     /// Held while a definition is written, accepted and served.
     pub(crate) definitions: tokio::sync::Mutex<()>,
+    /// Notified when a definition is served, changed or no longer served.
+    pub(crate) served_kinds_changed: tokio::sync::Notify,
     /// Held while an object is charged to a quota.
     pub(crate) quotas: tokio::sync::Mutex<()>,
     pub(crate) policies: PolicyCache,
@@ -76,6 +78,7 @@ impl State {
             expensive: ExpensiveThreads::default(),
             backups: tokio::sync::Mutex::new(()),
             definitions: tokio::sync::Mutex::new(()),
+            served_kinds_changed: tokio::sync::Notify::new(),
             quotas: tokio::sync::Mutex::new(()),
             policies: PolicyCache::default(),
             parsed: ParsedObjects::default(),

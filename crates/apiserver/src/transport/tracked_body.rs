@@ -1,6 +1,5 @@
 //! A response body whose request is open until the body is sent or dropped.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -8,7 +7,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
 use super::connections::OpenRequest;
-use crate::server::Body;
+use crate::server::{Body, body};
 
 pub(super) struct TrackedBody {
     body: Body,
@@ -26,12 +25,12 @@ impl TrackedBody {
 
 impl http_body::Body for TrackedBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = body::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, body::Error>>> {
         Pin::new(&mut self.body).poll_frame(context)
     }
 

@@ -1,18 +1,18 @@
-//! `list`. Stored bytes are concatenated without being parsed.
+//! `list`. Stored bytes are concatenated without being parsed, other formats are rendered item by item.
 
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::Status;
 use outrigger_builtin::table::{self, Now};
 use outrigger_store::Object;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::page::{self, Page};
 use super::request_context::RequestContext;
 use super::response;
-use crate::negotiation::{ApiResponse, Content, View};
+use crate::negotiation::{ApiResponse, Content, Format, ItemList, List, View};
 use crate::request::ListOptions;
-use crate::server::Body;
+use crate::server::SplicedList;
 
 pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     let options = ListOptions::parse(&ctx.query, &ctx.kind, false)?;
@@ -25,18 +25,13 @@ pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
         // Unstructured lists always have the field.
         metadata.entry("continue").or_insert_with(|| "".into());
     }
-    let content = match ctx.accept.view {
-        View::Object => as_objects(ctx, page, metadata)?,
-        View::Table => {
-            let table = as_table(ctx, &page, metadata)?;
-            Content::Value(response::with_view_version(ctx, table))
-        }
-        View::Metadata => {
-            let list = as_metadata(ctx, &page, &metadata)?;
-            Content::Value(response::with_view_version(ctx, list))
-        }
+    let metadata = Value::Object(metadata);
+    let list = match ctx.accept.view {
+        View::Object => as_objects(ctx, page.objects, metadata),
+        View::Table => List::items(ctx.state, as_table(ctx, page.objects, metadata)?),
+        View::Metadata => List::items(ctx.state, as_metadata(ctx, page.objects, metadata)),
     };
-    Ok(ApiResponse::ok(content))
+    Ok(ApiResponse::ok(Content::List(list)))
 }
 
 fn metadata(page: &Page) -> Map<String, Value> {
@@ -54,11 +49,7 @@ fn metadata(page: &Page) -> Map<String, Value> {
     metadata
 }
 
-fn as_objects(
-    ctx: &RequestContext<'_>,
-    page: Page,
-    metadata: Map<String, Value>,
-) -> Result<Content, Status> {
+fn as_objects(ctx: &RequestContext<'_>, objects: Vec<Arc<Object>>, metadata: Value) -> List {
     let kind = &ctx.kind;
     // Items of built-in kinds have no `kind` and `apiVersion`.
     let prefix = format!(
@@ -71,75 +62,69 @@ fn as_objects(
         response::serves_as_stored(ctx.state, kind, object)
             && (!is_built_in || object.bytes().starts_with(prefix.as_bytes()))
     };
-    let can_splice = page.objects.iter().all(serves);
-    if !can_splice {
-        return parsed(ctx, &page, &metadata);
+    let is_compact = ctx.accept.format == Format::Json && !ctx.accept.pretty;
+    if !is_compact || !objects.iter().all(serves) {
+        return List::items(ctx.state, response::list(ctx, objects, metadata));
     }
-    let metadata = Value::Object(metadata);
     let head = format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
         kind.list_kind,
         kind.api_version()
     );
     let skipped = if is_built_in { prefix.len() } else { 0 };
-    let body = Body::list(head.into_bytes(), page.objects, skipped, b"]}".to_vec());
-    Ok(Content::Pieces(body))
-}
-
-fn parsed(
-    ctx: &RequestContext<'_>,
-    page: &Page,
-    metadata: &Map<String, Value>,
-) -> Result<Content, Status> {
-    let mut items = Vec::with_capacity(page.objects.len());
-    for object in &page.objects {
-        let mut value = response::served_value(ctx.state, &ctx.kind, object)?;
-        if ctx.kind.custom.is_none()
-            && let Value::Object(fields) = &mut value
-        {
-            fields.remove("apiVersion");
-            fields.remove("kind");
-        }
-        items.push(value);
-    }
-    Ok(Content::Value(response::list_value(
-        &ctx.kind, metadata, &items,
-    )))
+    let list = SplicedList::new(head.into_bytes(), objects, skipped, b"]}".to_vec());
+    List::stored(ctx.state, list)
 }
 
 fn as_table(
     ctx: &RequestContext<'_>,
-    page: &Page,
-    metadata: Map<String, Value>,
-) -> Result<Value, Status> {
-    let (now, include) = (Now(ctx.state.now()), response::include(ctx)?);
-    let mut rows = Vec::with_capacity(page.objects.len());
-    for object in &page.objects {
-        // The parsed objects need much more memory than their rows.
-        let value = response::stored_value(object)?;
-        let row = table::row(&ctx.kind, &value, include, now);
-        rows.push((table::position(&ctx.kind, &value), row));
+    mut objects: Vec<Arc<Object>>,
+    metadata: Value,
+) -> Result<ItemList, Status> {
+    if let Some(position) = table::position(&ctx.kind) {
+        let position = |object: &Arc<Object>| position(&response::stored_value(object).ok()?);
+        objects.sort_by_cached_key(position);
     }
-    rows.sort_by_key(|(position, _)| *position);
-    let rows = rows.into_iter().map(|(_, row)| row).collect();
-    let table = table::table(&ctx.kind, metadata, rows);
-    serde_json::to_value(table).map_err(Status::internal)
+    let (now, include) = (Now(ctx.state.now()), response::include(ctx)?);
+    let (state, kind) = (Arc::clone(ctx.state), Arc::clone(&ctx.kind));
+    let version = ctx.accept.view_version();
+    let columns = serde_json::to_value(table::columns(&kind)).map_err(Status::internal)?;
+    let row = move |object: &Arc<Object>| {
+        let shown = response::shown_value(&state, &kind, object)?;
+        let row = table::row(&kind, &shown, include, now);
+        let mut row = serde_json::to_value(row).map_err(Status::internal)?;
+        response::set_item_version(&mut row["object"], version);
+        Ok(row)
+    };
+    Ok(ItemList {
+        fields: vec![
+            ("kind", "Table".into()),
+            ("apiVersion", version.into()),
+            ("metadata", metadata),
+            ("columnDefinitions", columns),
+        ],
+        key: "rows",
+        sources: objects,
+        item: Box::new(row),
+    })
 }
 
-fn as_metadata(
-    ctx: &RequestContext<'_>,
-    page: &Page,
-    metadata: &Map<String, Value>,
-) -> Result<Value, Status> {
-    let mut items = Vec::with_capacity(page.objects.len());
-    for object in &page.objects {
-        let value = response::stored_value(object)?;
-        items.push(table::partial_metadata(&ctx.kind, &value));
+fn as_metadata(ctx: &RequestContext<'_>, objects: Vec<Arc<Object>>, metadata: Value) -> ItemList {
+    let (kind, version) = (Arc::clone(&ctx.kind), ctx.accept.view_version());
+    let item = move |object: &Arc<Object>| {
+        let stored = response::stored_value(object)?;
+        let mut item = table::partial_metadata(&kind, &stored);
+        response::set_item_version(&mut item, version);
+        Ok(item)
+    };
+    ItemList {
+        fields: vec![
+            ("kind", "PartialObjectMetadataList".into()),
+            ("apiVersion", version.into()),
+            ("metadata", metadata),
+        ],
+        key: "items",
+        sources: objects,
+        item: Box::new(item),
     }
-    Ok(json!({
-        "kind": "PartialObjectMetadataList",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": metadata,
-        "items": items,
-    }))
 }

@@ -9,11 +9,11 @@ use outrigger_builtin::kinds::{Kind, convert};
 use outrigger_builtin::table::{self, Include, Now};
 use outrigger_store::Object;
 use outrigger_structural::{depth, schema};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::request_context::RequestContext;
 use crate::controllers::custom_resource_definitions;
-use crate::negotiation::{ApiResponse, Content, View};
+use crate::negotiation::{ApiResponse, Content, ItemList, View};
 use crate::server::State;
 
 /// An object as it is stored. Of an object that an older version stored, what is nested too deep is null.
@@ -48,6 +48,14 @@ pub(super) fn served_value(state: &State, kind: &Kind, object: &Object) -> Resul
     Ok(value)
 }
 
+/// An object from which tables are made: custom resources as they are served, built-in kinds as they are stored.
+pub(super) fn shown_value(state: &State, kind: &Kind, object: &Object) -> Result<Value, Status> {
+    match kind.custom {
+        Some(_) => served_value(state, kind, object),
+        None => stored_value(object),
+    }
+}
+
 /// The JSON of an object in the version of a kind, without parsing if possible.
 pub(super) fn served_bytes(state: &State, kind: &Kind, object: &Object) -> Result<Bytes, Status> {
     if serves_as_stored(state, kind, object) {
@@ -80,7 +88,7 @@ pub(super) fn object(
     let content = match ctx.accept.view {
         View::Object => Content::Json(served_bytes(ctx.state, &ctx.kind, object)?),
         View::Table | View::Metadata => {
-            let value = stored_value(object)?;
+            let value = shown_value(ctx.state, &ctx.kind, object)?;
             Content::Value(view(ctx, &value)?)
         }
     };
@@ -96,31 +104,33 @@ pub(super) fn value(
     let content = match ctx.accept.view {
         View::Object => Content::Value(value),
         View::Table | View::Metadata => {
-            let mut stored = value;
-            convert::to_storage(&ctx.kind, &mut stored);
-            Content::Value(view(ctx, &stored)?)
+            let mut shown = value;
+            if ctx.kind.custom.is_none() {
+                convert::to_storage(&ctx.kind, &mut shown);
+            }
+            Content::Value(view(ctx, &shown)?)
         }
     };
     Ok(ApiResponse::new(code, content))
 }
 
-/// The table or the metadata of one object in its stored form.
-fn view(ctx: &RequestContext<'_>, stored: &Value) -> Result<Value, Status> {
+/// The table or the metadata of one object, see [`shown_value`].
+fn view(ctx: &RequestContext<'_>, shown: &Value) -> Result<Value, Status> {
     if ctx.accept.view == View::Metadata {
         if ctx.accept.is_list_view {
             return Err(wrong_view(ctx, false));
         }
         return Ok(with_view_version(
             ctx,
-            table::partial_metadata(&ctx.kind, stored),
+            table::partial_metadata(&ctx.kind, shown),
         ));
     }
     let mut metadata = Map::new();
-    if let Some(version) = stored["metadata"].get("resourceVersion") {
+    if let Some(version) = shown["metadata"].get("resourceVersion") {
         metadata.insert("resourceVersion".to_owned(), version.clone());
     }
     let now = Now(ctx.state.now());
-    let row = table::row(&ctx.kind, stored, include(ctx)?, now);
+    let row = table::row(&ctx.kind, shown, include(ctx)?, now);
     let table = table::table(&ctx.kind, metadata, vec![row]);
     let table = serde_json::to_value(table).map_err(Status::internal)?;
     Ok(with_view_version(ctx, table))
@@ -132,22 +142,19 @@ pub(super) fn with_view_version(ctx: &RequestContext<'_>, mut view: Value) -> Va
     view
 }
 
-/// Sets the version of a view and of the metadata in it.
+/// Sets the version of a table or of metadata, and of the metadata in the rows of a table.
 pub(super) fn set_view_version(view: &mut Value, version: &str) {
-    let is_metadata = |object: &Value| object["kind"] == "PartialObjectMetadata";
     view["apiVersion"] = version.into();
-    for key in ["rows", "items"] {
-        let list = view.get_mut(key).and_then(Value::as_array_mut);
-        for item in list.into_iter().flatten() {
-            let object = if key == "rows" {
-                &mut item["object"]
-            } else {
-                item
-            };
-            if is_metadata(object) {
-                object["apiVersion"] = version.into();
-            }
-        }
+    let rows = view.get_mut("rows").and_then(Value::as_array_mut);
+    for row in rows.into_iter().flatten() {
+        set_item_version(&mut row["object"], version);
+    }
+}
+
+/// Sets the version of metadata; other objects have their own.
+pub(super) fn set_item_version(object: &mut Value, version: &str) {
+    if object["kind"] == "PartialObjectMetadata" {
+        object["apiVersion"] = version.into();
     }
 }
 
@@ -187,11 +194,33 @@ pub(super) fn include(ctx: &RequestContext<'_>) -> Result<Include, Status> {
     })
 }
 
-pub(super) fn list_value(kind: &Kind, metadata: &Map<String, Value>, items: &[Value]) -> Value {
-    json!({
-        "kind": kind.list_kind,
-        "apiVersion": kind.api_version(),
-        "metadata": metadata,
-        "items": items,
-    })
+/// The list of these objects in the version of the request.
+pub(super) fn list(
+    ctx: &RequestContext<'_>,
+    objects: Vec<Arc<Object>>,
+    metadata: Value,
+) -> ItemList {
+    let (state, kind) = (Arc::clone(ctx.state), Arc::clone(&ctx.kind));
+    let fields = vec![
+        ("kind", kind.list_kind.clone().into()),
+        ("apiVersion", kind.api_version().into()),
+        ("metadata", metadata),
+    ];
+    let item = move |object: &Arc<Object>| {
+        let mut item = served_value(&state, &kind, object)?;
+        // Items of built-in kinds have no `kind` and `apiVersion`.
+        if kind.custom.is_none()
+            && let Value::Object(fields) = &mut item
+        {
+            fields.remove("apiVersion");
+            fields.remove("kind");
+        }
+        Ok(item)
+    };
+    ItemList {
+        fields,
+        key: "items",
+        sources: objects,
+        item: Box::new(item),
+    }
 }

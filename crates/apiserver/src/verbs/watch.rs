@@ -354,8 +354,17 @@ impl Stream {
         out.extend_from_slice(b"\n");
     }
 
+    /// An object from which tables are made, see [`response::shown_value`].
+    fn shown(&self, object: &Object) -> Result<Arc<Value>, Status> {
+        let is_built_in = self.kind.custom.is_none();
+        if is_built_in || response::serves_as_stored(&self.state, &self.kind, object) {
+            return self.parsed(object);
+        }
+        response::shown_value(&self.state, &self.kind, object).map(Arc::new)
+    }
+
     fn table(&mut self, object: &Object, include: Include) -> Result<Bytes, Status> {
-        let value = self.parsed(object)?;
+        let value = self.shown(object)?;
         let mut metadata = Map::new();
         metadata.insert(
             "resourceVersion".to_owned(),

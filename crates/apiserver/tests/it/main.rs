@@ -5,6 +5,7 @@ mod admission;
 mod controllers;
 mod depth;
 mod expensive;
+mod lists;
 mod numeric_limits;
 mod panics;
 mod races;

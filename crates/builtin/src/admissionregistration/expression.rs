@@ -1,65 +1,219 @@
 //! The expressions of admission policies: what they can refer to, and which type they must have.
 
-use outrigger_cel::{Env, Program, Type};
+use outrigger_cel::{Authorization, Env, Program, Type};
+use serde_json::Value;
 
-/// The type that an expression must have.
+use crate::fields::list;
+
+/// What an expression is for, which determines its type and what it can refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
-    Any,
-    Bool,
-    String,
+pub enum Purpose {
+    /// Of any type. It can refer to the variables before it.
+    Variable,
+    /// A match condition, which is evaluated before the variables.
+    Condition,
+    Validation,
+    /// A message, which cannot make authorization checks.
+    Message,
     /// An apply configuration of a mutating admission policy.
-    Object,
+    ApplyConfiguration,
     /// A list of operations of a mutating admission policy.
     JsonPatch,
 }
 
-impl Expected {
-    fn type_(self) -> Type {
+impl Purpose {
+    /// The type that the expression must have; none for any.
+    fn type_(self) -> Option<Type> {
         match self {
-            Self::Any => Type::Dyn,
-            Self::Bool => Type::Bool,
-            Self::String => Type::String,
-            Self::Object => Type::object("Object"),
-            Self::JsonPatch => Type::list(Type::object("JSONPatch")),
+            Self::Variable => None,
+            Self::Condition | Self::Validation => Some(Type::Bool),
+            Self::Message => Some(Type::String),
+            Self::ApplyConfiguration => Some(Type::object("Object")),
+            Self::JsonPatch => Some(Type::list(Type::object("JSONPatch"))),
         }
     }
 }
 
-/// Why an expression of a policy cannot be used, in the words of kube-apiserver.
-pub(crate) fn check(text: &str, has_params: bool, expected: Expected) -> Result<(), String> {
-    compile(text, &environment(has_params), expected).map(drop)
+/// The object type of `variables`.
+const VARIABLES: &str = "kubernetes.variables";
+
+/// Compiles the expressions of a policy. Variables must be compiled first, in their order.
+#[derive(Debug, Clone)]
+pub struct Compiler {
+    /// What all expressions can refer to.
+    env: Env,
+    /// None for a policy whose expressions cannot refer to `variables`.
+    variables: Option<Vec<(String, Type)>>,
 }
 
-/// What the expressions of a policy can refer to.
-pub fn environment(has_params: bool) -> Env {
-    let mut env = Env::new();
-    for name in [
-        "object",
-        "oldObject",
-        "request",
-        "namespaceObject",
-        "variables",
-    ] {
-        env = env.variable(name, Type::Dyn);
+impl Compiler {
+    /// For a `ValidatingAdmissionPolicy`.
+    pub fn validating(spec: &Value) -> Self {
+        let has_variables = !list(spec, "variables").is_empty();
+        Self {
+            env: environment(spec),
+            variables: has_variables.then(Vec::new),
+        }
     }
-    if has_params {
+
+    /// For a `MutatingAdmissionPolicy`.
+    pub fn mutating(spec: &Value) -> Self {
+        Self {
+            env: environment(spec),
+            variables: Some(Vec::new()),
+        }
+    }
+
+    /// Compiles a variable and declares it for all expressions that follow. One that does not compile can have any type.
+    pub fn variable(&mut self, name: &str, text: &str) -> Result<Program, String> {
+        let compiled = self.compile_typed(text, Purpose::Variable);
+        let type_ = compiled.as_ref().map(|(_, type_)| type_.of_variable());
+        if let Some(variables) = &mut self.variables {
+            variables.push((name.to_owned(), type_.unwrap_or(Type::Dyn)));
+        }
+        compiled.map(|(program, _)| program)
+    }
+
+    /// Compiles an expression, or says why it cannot be used, in the words of kube-apiserver.
+    pub fn compile(&self, text: &str, purpose: Purpose) -> Result<Program, String> {
+        let (program, _) = self.compile_typed(text, purpose)?;
+        Ok(program)
+    }
+
+    fn compile_typed(&self, text: &str, purpose: Purpose) -> Result<(Program, Type), String> {
+        let compiled = self.env(purpose).compile(text);
+        let compiled = compiled.map_err(|issues| format!("compilation failed: {issues}"))?;
+        let found = compiled.output_type();
+        if let Some(type_) = purpose.type_().filter(|type_| type_ != found) {
+            return Err(format!("must evaluate to {type_} but got {found}"));
+        }
+        let program = compiled.program();
+        let program = program.map_err(|error| format!("program instantiation failed: {error}"))?;
+        Ok((program, found.clone()))
+    }
+
+    fn env(&self, purpose: Purpose) -> Env {
+        let mut env = self.env.clone();
+        if purpose != Purpose::Message {
+            env = env
+                .variable("authorizer", Authorization::authorizer_type())
+                .variable(
+                    "authorizer.requestResource",
+                    Authorization::resource_check_type(),
+                );
+        }
+        if matches!(purpose, Purpose::ApplyConfiguration | Purpose::JsonPatch) {
+            env = env.patch_types();
+        }
+        match &self.variables {
+            Some(variables) if purpose != Purpose::Condition => env
+                .variable("variables", Type::object(VARIABLES))
+                .object(VARIABLES, variables.iter().cloned()),
+            _ => env,
+        }
+    }
+}
+
+/// What all expressions of a policy can refer to.
+fn environment(spec: &Value) -> Env {
+    let mut env = Env::new()
+        .variable("object", Type::Dyn)
+        .variable("oldObject", Type::Dyn)
+        .variable("request", Type::object("kubernetes.AdmissionRequest"))
+        .variable("namespaceObject", Type::object("kubernetes.Namespace"));
+    if spec["paramKind"].is_object() {
         env = env.variable("params", Type::Dyn);
+    }
+    for (name, fields) in objects() {
+        let fields = fields.into_iter();
+        env = env.object(name, fields.map(|(field, type_)| (field.to_owned(), type_)));
     }
     env
 }
 
-/// Compiles an expression, or says why it cannot be used.
-pub fn compile(text: &str, env: &Env, expected: Expected) -> Result<Program, String> {
-    let compiled = match expected {
-        Expected::Any | Expected::Bool | Expected::String => env.compile(text),
-        Expected::Object | Expected::JsonPatch => env.clone().patch_types().compile(text),
-    };
-    let compiled = compiled.map_err(|issues| format!("compilation failed: {issues}"))?;
-    let type_ = expected.type_();
-    let found = compiled.output_type();
-    if expected != Expected::Any && *found != type_ && *found != Type::Dyn {
-        return Err(format!("must evaluate to {type_} but got {found}"));
-    }
-    compiled.program().map_err(|error| error.to_string())
+/// The fields of the types of `request` and `namespaceObject`.
+fn objects() -> Vec<(&'static str, Vec<(&'static str, Type)>)> {
+    use Type::{Bool, Dyn, Int, String, Timestamp};
+    let strings = || Type::list(String);
+    let labels = || Type::map(String, String);
+    let gvk = || Type::object("kubernetes.GroupVersionKind");
+    let gvr = || Type::object("kubernetes.GroupVersionResource");
+    let conditions = Type::list(Type::object("kubernetes.NamespaceCondition"));
+    let text = |name| (name, String);
+    vec![
+        (
+            "kubernetes.GroupVersionKind",
+            ["group", "version", "kind"].map(text).into(),
+        ),
+        (
+            "kubernetes.GroupVersionResource",
+            ["group", "version", "resource"].map(text).into(),
+        ),
+        (
+            "kubernetes.UserInfo",
+            vec![
+                ("username", String),
+                ("uid", String),
+                ("groups", strings()),
+                ("extra", Type::map(String, strings())),
+            ],
+        ),
+        (
+            "kubernetes.AdmissionRequest",
+            vec![
+                ("kind", gvk()),
+                ("resource", gvr()),
+                ("subResource", String),
+                ("requestKind", gvk()),
+                ("requestResource", gvr()),
+                ("requestSubResource", String),
+                ("name", String),
+                ("namespace", String),
+                ("operation", String),
+                ("userInfo", Type::object("kubernetes.UserInfo")),
+                ("dryRun", Bool),
+                ("options", Dyn),
+            ],
+        ),
+        (
+            "kubernetes.Namespace",
+            vec![
+                ("metadata", Type::object("kubernetes.NamespaceMetadata")),
+                ("spec", Type::object("kubernetes.NamespaceSpec")),
+                ("status", Type::object("kubernetes.NamespaceStatus")),
+            ],
+        ),
+        (
+            "kubernetes.NamespaceMetadata",
+            vec![
+                ("name", String),
+                ("generateName", String),
+                ("namespace", String),
+                ("labels", labels()),
+                ("annotations", labels()),
+                ("UID", String),
+                ("creationTimestamp", Timestamp),
+                ("deletionGracePeriodSeconds", Int),
+                ("deletionTimestamp", Timestamp),
+                ("generation", Int),
+                ("resourceVersion", String),
+                ("finalizers", strings()),
+            ],
+        ),
+        ("kubernetes.NamespaceSpec", vec![("finalizers", strings())]),
+        (
+            "kubernetes.NamespaceStatus",
+            vec![("conditions", conditions), ("phase", String)],
+        ),
+        (
+            "kubernetes.NamespaceCondition",
+            vec![
+                ("status", String),
+                ("type", String),
+                ("lastTransitionTime", Timestamp),
+                ("message", String),
+                ("reason", String),
+            ],
+        ),
+    ]
 }

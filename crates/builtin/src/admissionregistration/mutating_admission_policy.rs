@@ -4,7 +4,8 @@ use outrigger_apimachinery::status::field::{Error, Path};
 use outrigger_apimachinery::syntax;
 use serde_json::Value;
 
-use super::expression::{self, Expected};
+use super::expression::{Compiler, Purpose};
+use super::validating_admission_policy::check;
 use crate::fields::{list, text, texts};
 use crate::validation::field_checks::{push_invalid, require, validate_enum};
 
@@ -14,7 +15,7 @@ const OPERATIONS: [&str; 4] = ["*", "CONNECT", "CREATE", "UPDATE"];
 
 pub(crate) fn validate(object: &Value, errors: &mut Vec<Error>) {
     let spec = &object["spec"];
-    let has_params = spec["paramKind"].is_object();
+    let mut compiler = Compiler::mutating(spec);
     let field = SPEC.child("failurePolicy");
     validate_enum(
         errors,
@@ -26,21 +27,26 @@ pub(crate) fn validate(object: &Value, errors: &mut Vec<Error>) {
     for (index, condition) in list(spec, "matchConditions").iter().enumerate() {
         let path = SPEC.child("matchConditions");
         let path = path.index(index);
-        let is_used = validate_expression(errors, &path, condition, has_params, Expected::Bool);
-        if !is_used {
-            errors.push(Error::required(&path.child("expression"), ""));
-        }
+        let source = text(condition, "expression").trim();
+        check(errors, &path.child("expression"), source, "", |source| {
+            compiler.compile(source, Purpose::Condition).map(drop)
+        });
         require(errors, &path.child("name"), text(condition, "name"));
     }
     for (index, variable) in list(spec, "variables").iter().enumerate() {
         let path = SPEC.child("variables");
         let path = path.index(index);
-        if !validate_expression(errors, &path, variable, has_params, Expected::Any) {
-            let detail = "expression is not specified";
-            errors.push(Error::required(&path.child("expression"), detail));
-        }
+        let (name, source) = (text(variable, "name"), text(variable, "expression"));
+        let missing = "expression is not specified";
+        check(
+            errors,
+            &path.child("expression"),
+            source,
+            missing,
+            |source| compiler.variable(name, source).map(drop),
+        );
     }
-    validate_mutations(spec, has_params, errors);
+    validate_mutations(spec, &compiler, errors);
     let field = SPEC.child("reinvocationPolicy");
     let policy = text(spec, "reinvocationPolicy");
     if require(errors, &field, policy) {
@@ -83,25 +89,7 @@ fn validate_operations(path: &Path<'_>, resources: &Value, errors: &mut Vec<Erro
     }
 }
 
-/// Validates the expression of an item. Returns false if there is none.
-fn validate_expression(
-    errors: &mut Vec<Error>,
-    path: &Path<'_>,
-    item: &Value,
-    has_params: bool,
-    expected: Expected,
-) -> bool {
-    let source = text(item, "expression").trim();
-    if source.is_empty() {
-        return false;
-    }
-    if let Err(why) = expression::check(source, has_params, expected) {
-        errors.push(Error::invalid(&path.child("expression"), source, why));
-    }
-    true
-}
-
-fn validate_mutations(spec: &Value, has_params: bool, errors: &mut Vec<Error>) {
+fn validate_mutations(spec: &Value, compiler: &Compiler, errors: &mut Vec<Error>) {
     let path = SPEC.child("mutations");
     let mutations = list(spec, "mutations");
     if mutations.is_empty() {
@@ -109,19 +97,28 @@ fn validate_mutations(spec: &Value, has_params: bool, errors: &mut Vec<Error>) {
         errors.push(Error::required(&path, detail));
     }
     for (index, mutation) in mutations.iter().enumerate() {
-        validate_mutation(errors, &path.index(index), mutation, has_params);
+        validate_mutation(errors, &path.index(index), mutation, compiler);
     }
 }
 
-fn validate_mutation(errors: &mut Vec<Error>, path: &Path<'_>, mutation: &Value, has_params: bool) {
+fn validate_mutation(
+    errors: &mut Vec<Error>,
+    path: &Path<'_>,
+    mutation: &Value,
+    compiler: &Compiler,
+) {
     let type_ = text(mutation, "patchType");
     let field = path.child("patchType");
     if !require(errors, &field, type_) {
         return;
     }
-    let (own, other, expected) = match type_ {
-        "JSONPatch" => ("jsonPatch", "applyConfiguration", Expected::JsonPatch),
-        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", Expected::Object),
+    let (own, other, purpose) = match type_ {
+        "JSONPatch" => ("jsonPatch", "applyConfiguration", Purpose::JsonPatch),
+        "ApplyConfiguration" => (
+            "applyConfiguration",
+            "jsonPatch",
+            Purpose::ApplyConfiguration,
+        ),
         _ => {
             validate_enum(errors, &field, type_, &["ApplyConfiguration", "JSONPatch"]);
             return;
@@ -131,8 +128,11 @@ fn validate_mutation(errors: &mut Vec<Error>, path: &Path<'_>, mutation: &Value,
     if mutation[own].is_null() {
         let detail = format!("must be specified when patchType is {type_}");
         errors.push(Error::required(&field, detail));
-    } else if !validate_expression(errors, &field, &mutation[own], has_params, expected) {
-        errors.push(Error::required(&field.child("expression"), ""));
+    } else {
+        let source = text(&mutation[own], "expression").trim();
+        check(errors, &field.child("expression"), source, "", |source| {
+            compiler.compile(source, purpose).map(drop)
+        });
     }
     if !mutation[other].is_null() {
         let detail = format!("must not be specified when patchType is {type_}");

@@ -1,9 +1,9 @@
 //! Checks literals beyond their types: durations, timestamps, regular expressions, formats, and homogeneous lists and maps.
 
-use outrigger_gostd::regexp::CachedRegexp;
+use outrigger_gostd::regexp::{self, CachedRegexp};
 
 use super::Checked;
-use crate::allowance::regex_program;
+use crate::allowance::{RegexError, regex_program};
 use crate::ast::{Call, Expr, Kind, Literal};
 use crate::functions::{check_format, function};
 use crate::meter::Meter;
@@ -88,10 +88,14 @@ fn validate_call(
                 report(arg, format!("invalid {name} argument"));
             }
         }
-        ("matches", Some((arg, Literal::String(text))))
-            if regex_program(&CachedRegexp::new(text)).is_err() =>
-        {
-            report(arg, "invalid matches argument".to_owned());
+        ("matches", Some((arg, Literal::String(text)))) => {
+            match regex_program(&CachedRegexp::new(text)) {
+                Ok(_) => {}
+                Err(RegexError::Invalid(error @ regexp::Error::TooLarge { .. })) => {
+                    report(arg, error.to_string());
+                }
+                Err(_) => report(arg, "invalid matches argument".to_owned()),
+            }
         }
         ("format", _) => validate_format(checked, expr, call, report),
         _ => {}

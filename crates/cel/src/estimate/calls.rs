@@ -2,6 +2,8 @@
 
 use super::{Argument, CallEstimate, CostEstimate, Coster, EntrySize, ONE, SizeEstimate};
 use crate::ast::{Expr, Kind, Literal};
+use crate::evaluate::LIST_COST;
+use crate::evaluate::cost::AUTHORIZATION_COST;
 use crate::types::Type;
 
 /// The cost of reading a character.
@@ -177,6 +179,15 @@ impl Coster<'_> {
     ) -> Option<CallEstimate> {
         let first = args.first();
         match function {
+            "check" => cost(CostEstimate::fixed(AUTHORIZATION_COST)),
+            "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace"
+            | "name" | "allowed" | "reason" | "error" | "errored" => cost(ONE),
+            "fieldSelector" | "labelSelector" => {
+                let length = self.size_of(first?);
+                let requirements = length.factor(0.5).factor(50.0);
+                let parsed = length.factor(TRAVERSAL).add(requirements);
+                cost(parsed.add(CostEstimate::fixed(LIST_COST)))
+            }
             "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
                 let target = target?;
                 let size = self.size_of(target);

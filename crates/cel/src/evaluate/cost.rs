@@ -1,10 +1,13 @@
 //! The actual cost of calls, as cel-go and the cost estimator of Kubernetes define it.
 
-use super::Result;
+use super::{LIST_COST, Result};
 use crate::error::Error;
 use crate::meter::Meter;
 use crate::plan::CallNode;
 use crate::value::{Opaque, Value};
+
+/// The cost of an authorization check: an expression can make only two of them.
+pub(crate) const AUTHORIZATION_COST: u64 = 350_000;
 
 /// The cost of reading some characters.
 pub(crate) fn traversal(size: u64) -> u64 {
@@ -57,6 +60,10 @@ pub(super) fn of_call(call: &CallNode, args: &[Value<'_>], meter: &mut Meter) ->
         return Ok(cost);
     }
     let cost = match call.function.name {
+        "check" => AUTHORIZATION_COST,
+        "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name"
+        | "allowed" | "reason" | "error" | "errored" => 1,
+        "fieldSelector" | "labelSelector" => selector(at(1)),
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
             return args
                 .first()
@@ -88,6 +95,14 @@ pub(super) fn of_call(call: &CallNode, args: &[Value<'_>], meter: &mut Meter) ->
         _ => return Ok(of_standard_call(call, args)),
     };
     Ok(cost)
+}
+
+/// Parsing a selector creates a list, and at most a requirement, an object with a list, for every two characters.
+fn selector(length: u64) -> u64 {
+    let requirements = factor(factor(length, 0.5), 50.0);
+    traversal(length)
+        .saturating_add(requirements)
+        .saturating_add(LIST_COST)
 }
 
 fn regex(text: u64, pattern: u64) -> u64 {

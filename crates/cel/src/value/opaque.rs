@@ -1,4 +1,4 @@
-//! The types of the Kubernetes libraries: URLs, quantities, addresses, versions and named formats.
+//! The types of the Kubernetes libraries: URLs, quantities, addresses, versions, named formats and authorization checks.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use outrigger_apimachinery::quantity::Quantity;
 use outrigger_gostd::url::Url;
 
+use super::authorization::Authorization;
 use crate::error::Error;
 use crate::functions::named_format::NamedFormat;
 use crate::functions::semver::Version;
@@ -21,6 +22,7 @@ pub enum Opaque {
     Cidr(IpAddr, u8),
     Semver(Arc<Version>),
     Format(&'static NamedFormat),
+    Authorization(Authorization),
 }
 
 impl Opaque {
@@ -32,6 +34,7 @@ impl Opaque {
             Self::Cidr(..) => Type::opaque("net.CIDR"),
             Self::Semver(_) => Type::object("kubernetes.Semver"),
             Self::Format(_) => Type::object("kubernetes.NamedFormat"),
+            Self::Authorization(authorization) => authorization.type_(),
         }
     }
 
@@ -71,6 +74,7 @@ impl fmt::Display for Opaque {
             Self::Cidr(address, bits) => write!(f, "{address}/{bits}"),
             Self::Semver(version) => version.fmt(f),
             Self::Format(format) => f.write_str(format.name),
+            Self::Authorization(authorization) => authorization.type_().fmt(f),
         }
     }
 }

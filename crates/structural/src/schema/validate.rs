@@ -479,16 +479,23 @@ fn check_string(path: &str, text: &str, schema: SchemaRef<'_>) -> ValidationResu
         let detail = format!("should be at least {min} chars long");
         result.add(ValidationError::at(path, ErrorType::Invalid, text, detail));
     } else if let Some(pattern) = &validation.pattern
-        && !matches(pattern, text)
+        && let Some(detail) = mismatch(pattern, text)
     {
-        let detail = format!("should match '{}'", pattern.text);
         result.add(ValidationError::at(path, ErrorType::Invalid, text, detail));
     }
     result
 }
 
-/// Whether a text matches a pattern; not if the pattern is invalid, or matching would take too long.
-fn matches(pattern: &Pattern, text: &str) -> bool {
+/// Why a text does not match a pattern; none if it does.
+fn mismatch(pattern: &Pattern, text: &str) -> Option<String> {
     let program = outrigger_cel::regex_program(&pattern.regex);
-    program.is_ok_and(|program| program.is_match(text) == Some(true))
+    match program.map(|program| program.is_match(text)) {
+        Ok(Some(true)) => None,
+        Ok(Some(false)) => Some(format!("should match '{}'", pattern.text)),
+        Ok(None) => Some(format!(
+            "is too long to be matched with '{}' within Outrigger's limit",
+            pattern.text
+        )),
+        Err(error) => Some(error.to_string()),
+    }
 }

@@ -1,7 +1,7 @@
 //! Compares the validation of schemas in `CustomResourceDefinitions` with recorded responses.
 
 use outrigger_structural::schema::validate_definition;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn schema_errors_match_the_recording() {
@@ -37,4 +37,30 @@ fn cause(reason: &str, field: &str, message: &str) -> String {
     } else {
         format!("{reason} {field} {message}")
     }
+}
+
+#[test]
+fn a_regular_expression_over_the_limit_is_reported_as_such_at_its_field() {
+    let check = |property: Value, expected: &str| {
+        let schema = json!({"type": "object", "properties": {"p": property}});
+        let errors = validate_definition(&schema, "schema", false);
+        let [error] = errors.as_slice() else {
+            panic!("{errors:?}");
+        };
+        assert_eq!(error.field, format!("schema.properties[p].{expected}"));
+        let limit =
+            "the compiled regular expression needs more than 8192 KiB, which is Outrigger's limit";
+        assert!(error.body().contains(limit), "{}", error.body());
+        assert!(!error.body().contains("valid regular expression"));
+    };
+    check(
+        json!({"type": "string", "pattern": r"\p{L}{1000}"}),
+        "pattern",
+    );
+    let rule = r"self.matches('\\p{L}{1000}')";
+    let rules = json!([{"rule": rule}]);
+    check(
+        json!({"type": "string", "maxLength": 10, "x-kubernetes-validations": rules}),
+        "x-kubernetes-validations[0].rule",
+    );
 }

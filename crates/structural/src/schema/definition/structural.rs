@@ -1,8 +1,8 @@
 //! The rules of structural schemas: every field has a type, and logical junctors only constrain values.
 
 use outrigger_apimachinery::status::field;
-use outrigger_cel::regex_program;
-use outrigger_gostd::regexp::CachedRegexp;
+use outrigger_cel::{RegexError, regex_program};
+use outrigger_gostd::regexp::{self, CachedRegexp};
 use serde_json::Value;
 
 use super::{Object, flag, list, object, objects_in, text};
@@ -207,7 +207,10 @@ fn validate_junctors(
     if !pattern.is_empty()
         && let Err(error) = regex_program(&CachedRegexp::new(pattern))
     {
-        let detail = format!("must be a valid regular expression, but isn't: {error}");
+        let detail = match error {
+            RegexError::Invalid(error @ regexp::Error::TooLarge { .. }) => error.to_string(),
+            error => format!("must be a valid regular expression, but isn't: {error}"),
+        };
         errors.push(field::Error::invalid(
             format!("{path}.pattern"),
             pattern,
