@@ -16,6 +16,7 @@ use std::time::Duration;
 use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::duration;
 use outrigger_api::plugin::{self, InventoryEntry, Plugin, PluginKind, PluginStatus};
+use outrigger_api::reason::Reason;
 use outrigger_chart::manifest::hook::Event as HookEvent;
 use outrigger_release::{
     Action, ActionError, Cluster, Conflicts, CrdPolicy, Desired, ObjectId, Plan, ReleaseId,
@@ -220,8 +221,8 @@ async fn make_plan(
     options: &outrigger_release::Options,
 ) -> Result<Plan, ReconcileError> {
     let observed = outrigger_release::observe(cluster, rendered.history, &rendered.desired).await;
-    let observed =
-        observed.map_err(|error| ReconcileError::from_release(APPLIED, "ApplyFailed", &error))?;
+    let observed = observed
+        .map_err(|error| ReconcileError::from_release(APPLIED, Reason::ApplyFailed, &error))?;
     let plan = outrigger_release::plan(rendered.desired, observed, options);
     Ok(plan.map_err(ActionError::from)?)
 }
@@ -260,7 +261,7 @@ pub(crate) fn deferred_cause(deferred: &[ObjectId]) -> Option<Cause> {
         return None;
     }
     let error = outrigger_release::Error::UnknownKinds(deferred.to_vec());
-    match ReconcileError::from_release(APPLIED, "ApplyFailed", &error) {
+    match ReconcileError::from_release(APPLIED, Reason::ApplyFailed, &error) {
         ReconcileError::Awaited(cause) => Some(cause),
         _ => None,
     }
@@ -284,7 +285,7 @@ fn action_failed(error: ActionError, plugin: &Plugin) -> ReconcileError {
     );
     ReconcileError::Failed {
         condition: APPLIED,
-        cause: Cause::new("FieldConflict", message),
+        cause: Cause::new(Reason::FieldConflict, message),
     }
 }
 
@@ -311,7 +312,7 @@ fn release_options(
     plugin: &Plugin,
 ) -> Result<outrigger_release::Options, ReconcileError> {
     let health_rules = health_rules::compile(plugin).map_err(|error| {
-        ReconcileError::Rejected(Cause::new("BadHealthRule", error.to_string()))
+        ReconcileError::Rejected(Cause::new(Reason::BadHealthRule, error.to_string()))
     })?;
     let defaults = outrigger_release::Options::default();
     let timeout = plugin.spec.timeout.as_deref().and_then(duration::parse);

@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{anyhow, ensure};
 use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::plugin::{Plugin, PluginKind};
+use outrigger_api::reason::Reason;
 use outrigger_controller::{Options, preview};
 use outrigger_release::{Record, Revision, Status};
 use serde_json::{Map, Value};
@@ -24,9 +25,6 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger plugin rollback monitoring --wait
   outrigger plugin rollback monitoring 3 --dry-run -o yaml";
-
-/// The reason of a preview whose chart or version does not exist.
-const CHART_NOT_FOUND: &str = "ChartNotFound";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -155,7 +153,7 @@ async fn ensure_available(
                 "use outrigger plugin upgrade {name} --repo REPO --version {version} with the repository that it came from"
             ))
         }
-        Err(error) if error.reason == CHART_NOT_FOUND => {
+        Err(error) if error.reason == Some(Reason::ChartNotFound) => {
             let message = format!(
                 "revision {revision} cannot be restored: its chart is not in the repository of the plugin: {error}"
             );
