@@ -24,7 +24,7 @@ use outrigger_release::{
 
 use crate::conditions::{APPLIED, Cause};
 use crate::context::Context;
-use crate::error::ReconcileError;
+use crate::error::{ReconcileError, missing_kinds};
 use crate::health_rules;
 use crate::key::Key;
 use crate::lineage::Lineage;
@@ -257,14 +257,7 @@ fn crd_policy(plugin: &Plugin) -> CrdPolicy {
 
 /// What the objects that were left out wait for.
 pub(crate) fn deferred_cause(deferred: &[ObjectId]) -> Option<Cause> {
-    if deferred.is_empty() {
-        return None;
-    }
-    let error = outrigger_release::Error::UnknownKinds(deferred.to_vec());
-    match ReconcileError::from_release(APPLIED, Reason::ApplyFailed, &error) {
-        ReconcileError::Awaited(cause) => Some(cause),
-        _ => None,
-    }
+    (!deferred.is_empty()).then(|| missing_kinds(deferred))
 }
 
 /// A conflict names both field managers, and the way out.

@@ -1,9 +1,10 @@
 //! Why a reconcile did not succeed, and how errors of the parts map to that.
 
+use std::collections::BTreeSet;
 use std::error::Error as StdError;
 
 use outrigger_api::reason::Reason;
-use outrigger_release::{ActionError, Rejection};
+use outrigger_release::{ActionError, ObjectId, Rejection};
 
 use crate::conditions::{APPLIED, Cause, FETCHED, READY, RENDERED};
 use crate::{file_overrides, sources, target, values};
@@ -61,9 +62,8 @@ impl ReconcileError {
         reason: Reason,
         error: &outrigger_release::Error,
     ) -> Self {
-        if let outrigger_release::Error::UnknownKinds(_) = error {
-            let message = format!("{}; waiting for the kind to be defined", error_chain(error));
-            return Self::Awaited(Cause::new(Reason::KindMissing, message));
+        if let outrigger_release::Error::UnknownKinds(objects) = error {
+            return Self::Awaited(missing_kinds(objects));
         }
         let is_transient = error.is_transient();
         let reason = match (is_transient, error.is_forbidden()) {
@@ -136,17 +136,31 @@ impl From<ActionError> for ReconcileError {
 
 /// What another plugin may bring, if that is missing.
 fn awaited(error: &ActionError) -> Option<Cause> {
-    let (reason, what) = match error {
+    match error {
         ActionError::Rejected(Rejection::NamespaceNotFound { .. }) => {
-            (Reason::NamespaceMissing, "the namespace to be created")
+            let message = format!(
+                "{}; waiting for the namespace to be created",
+                error.full_message()
+            );
+            Some(Cause::new(Reason::NamespaceMissing, message))
         }
-        ActionError::Cluster(outrigger_release::Error::UnknownKinds(_)) => {
-            (Reason::KindMissing, "the kind to be defined")
+        ActionError::Cluster(outrigger_release::Error::UnknownKinds(objects)) => {
+            Some(missing_kinds(objects))
         }
-        _ => return None,
-    };
-    let message = format!("{}; waiting for {what}", error.full_message());
-    Some(Cause::new(reason, message))
+        _ => None,
+    }
+}
+
+/// Names the kinds that the cluster does not define. Helm's message is about its own steps.
+pub(crate) fn missing_kinds(objects: &[ObjectId]) -> Cause {
+    let kinds: BTreeSet<String> = objects
+        .iter()
+        .map(|object| format!("{} ({})", object.kind, object.api_version))
+        .collect();
+    let noun = if kinds.len() == 1 { "kind" } else { "kinds" };
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+    let message = format!("waiting for the cluster to define {noun} {kinds}");
+    Cause::new(Reason::KindMissing, message)
 }
 
 impl From<sources::Error> for ReconcileError {
