@@ -151,10 +151,23 @@ impl Reconcile {
             ready.is_some_and(|ready| ready.has_reason(&[Reason::Timeout, Reason::Unhealthy]));
         let version = status.version.as_deref().unwrap_or_default();
         let revision = status.revision.unwrap_or_default();
+        // The spec changed, but not the release: a change that could not be deployed was reverted.
+        let installed_before = self
+            .current
+            .status
+            .as_ref()
+            .map(|status| status.installed_generation);
+        let is_adopted = revision_before.is_some()
+            && revision_before == status.revision
+            && installed_before != Some(status.installed_generation);
         let event = match (phase_before, status.phase) {
             (Phase::Degraded, Phase::Ready) if revision_before == status.revision => {
                 PluginEvent::normal(EventReason::Recovered, "all objects are healthy")
             }
+            (Phase::Waiting | Phase::Failed, Phase::Ready) if is_adopted => PluginEvent::normal(
+                EventReason::Recovered,
+                format!("revision {revision} is as specified, and all objects are healthy"),
+            ),
             (_, Phase::Ready) if revision > 1 => PluginEvent::normal(
                 EventReason::Upgraded,
                 format!("version {version} is ready, revision {revision}"),
