@@ -145,6 +145,9 @@ fn next_status(
             status.charts = charts(index);
             status.index_digest = Some(digest.clone());
             let message = match index.charts.len() {
+                _ if repository.spec.url.starts_with("oci://") => {
+                    "the registry answers; it does not list charts".to_owned()
+                }
                 1 => "1 chart".to_owned(),
                 count => format!("{count} charts"),
             };
