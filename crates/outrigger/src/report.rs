@@ -29,15 +29,24 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 /// Prints the error of a command: the message, its causes, then the hints of the whole chain. If log lines are JSON, it is
 /// one of them.
 pub(crate) fn failure(error: &anyhow::Error, format: LogFormat) -> ExitCode {
+    let (error, code) = match error.downcast_ref::<UsageError>() {
+        Some(UsageError(error)) => (error, ExitCode::from(2)),
+        None => (error, ExitCode::FAILURE),
+    };
     if format == LogFormat::Json {
         tracing::error!("{}", text(error).trim_end());
-        return ExitCode::FAILURE;
+        return code;
     }
     let mut stderr = anstream::stderr().lock();
     // A failed write to stderr cannot be reported anywhere.
     let _ = stderr.write_all(text(error).as_bytes());
-    ExitCode::FAILURE
+    code
 }
+
+/// Arguments that are valid one by one, but not together. The exit code is that of an invalid command line.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct UsageError(pub(crate) anyhow::Error);
 
 /// Prints information for the user that is not part of the result.
 pub(crate) fn note(text: &str) {

@@ -121,7 +121,8 @@ pub(super) fn describe(plugin: &Plugin) -> String {
         .map(|ready| ready.message.as_str())
     {
         None | Some("") => phase,
-        Some(message) => format!("{phase}: {message}"),
+        // Some messages of the chart engine end with a newline, as in Helm.
+        Some(message) => format!("{phase}: {}", message.trim_end()),
     }
 }
 
