@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::reason::Reason;
+
 /// One aspect of the state of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -22,6 +24,13 @@ pub struct Condition {
     /// Generation of the object that the condition describes
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+}
+
+impl Condition {
+    /// Whether the reason is one of these.
+    pub fn has_reason(&self, reasons: &[Reason]) -> bool {
+        reasons.iter().any(|reason| self.reason == *reason)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -15,6 +15,7 @@ pub mod machine;
 mod pattern;
 pub mod permissions;
 pub mod plugin;
+pub mod reason;
 mod redacted_bytes;
 pub mod reference;
 pub mod repository;

@@ -39,10 +39,41 @@ pub(crate) trait Named {
     fn is_short(&self) -> bool;
 }
 
+/// Selected attacks by how they ended.
+#[derive(Debug, Default)]
+struct Summary {
+    repelled: usize,
+    succeeded: usize,
+    skipped: usize,
+}
+
+impl Summary {
+    fn result(&self) -> anyhow::Result<String> {
+        let run = self.repelled + self.succeeded;
+        if self.succeeded > 0 {
+            bail!("{} of {run} attacks succeeded", self.succeeded);
+        }
+        Ok(match self.skipped {
+            0 => format!("{run} attacks repelled"),
+            skipped => format!("{run} attacks repelled, {skipped} skipped"),
+        })
+    }
+}
+
 /// Runs the selected attacks one after the other, each in an empty directory, and prints a table.
 pub(crate) async fn run<A: Named>(
     args: &Args,
     attacks: &[A],
+    run: impl AsyncFn(&A, &Path) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<()> {
+    run_unless(args, attacks, |_| None, run).await
+}
+
+/// Like [`run`], but skips the attacks for which there is a reason to.
+pub(crate) async fn run_unless<A: Named>(
+    args: &Args,
+    attacks: &[A],
+    skip_reason: impl Fn(&A) -> Option<&'static str>,
     run: impl AsyncFn(&A, &Path) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<()> {
     let is_selected =
@@ -51,21 +82,32 @@ pub(crate) async fn run<A: Named>(
         "{:<52} {:>8} {:>9} {:>9}  ANSWER",
         "ATTACK", "SECONDS", "PEAK MiB", "P99 ms"
     );
-    let (mut total, mut failed) = (0, 0);
+    let mut summary = Summary::default();
     for attack in attacks.iter().filter(is_selected) {
+        if let Some(reason) = skip_reason(attack) {
+            summary.skipped += 1;
+            println!("{}", skipped_row(attack.name(), reason));
+            continue;
+        }
         let directory = tempfile::tempdir()?;
         let start = Instant::now();
         let outcome = run(attack, directory.path()).await;
         let seconds = start.elapsed().as_secs_f64();
-        total += 1;
-        failed += usize::from(outcome.is_err());
+        match &outcome {
+            Ok(_) => summary.repelled += 1,
+            Err(_) => summary.succeeded += 1,
+        }
         println!("{}", row(attack.name(), seconds, &outcome));
     }
-    if failed > 0 {
-        bail!("{failed} of {total} attacks succeeded");
-    }
-    println!("{total} attacks repelled");
+    println!("{}", summary.result()?);
     Ok(())
+}
+
+fn skipped_row(name: &str, reason: &str) -> String {
+    format!(
+        "{name:<52} {:>8} {:>9} {:>9}  SKIPPED: {reason}",
+        "-", "-", "-"
+    )
 }
 
 fn row(name: &str, seconds: f64, outcome: &anyhow::Result<Outcome>) -> String {
@@ -79,4 +121,32 @@ fn row(name: &str, seconds: f64, outcome: &anyhow::Result<Outcome>) -> String {
         |p99| format!("{:.1}", p99.as_secs_f64() * 1000.0),
     );
     format!("{name:<52} {seconds:>8.1} {peak:>9} {neighbor:>9}  {answer}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipped_attacks_are_not_failures() {
+        let summary = Summary {
+            repelled: 12,
+            succeeded: 0,
+            skipped: 2,
+        };
+        let result = summary.result().unwrap();
+        assert_eq!(result, "12 attacks repelled, 2 skipped");
+        let summary = Summary {
+            succeeded: 1,
+            ..summary
+        };
+        let error = summary.result().unwrap_err().to_string();
+        assert_eq!(error, "1 of 13 attacks succeeded");
+        assert_eq!(
+            skipped_row("API server hangs", "no")
+                .split_whitespace()
+                .collect::<Vec<_>>(),
+            ["API", "server", "hangs", "-", "-", "-", "SKIPPED:", "no"]
+        );
+    }
 }

@@ -24,8 +24,8 @@ mod stack;
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
-    /// The outrigger binary
-    #[arg(long, hide = true, default_value = "target/release/outrigger")]
+    /// The outrigger binary, relative to the root of the workspace. If it is given, no release is built
+    #[arg(long, global = true, default_value = "target/release/outrigger")]
     binary: PathBuf,
     #[command(subcommand)]
     command: Command,

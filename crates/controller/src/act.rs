@@ -16,6 +16,7 @@ use std::time::Duration;
 use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::duration;
 use outrigger_api::plugin::{self, InventoryEntry, Plugin, PluginKind, PluginStatus};
+use outrigger_api::reason::Reason;
 use outrigger_chart::manifest::hook::Event as HookEvent;
 use outrigger_release::{
     Action, ActionError, Cluster, Conflicts, CrdPolicy, Desired, ObjectId, Plan, ReleaseId,
@@ -23,7 +24,7 @@ use outrigger_release::{
 
 use crate::conditions::{APPLIED, Cause};
 use crate::context::Context;
-use crate::error::ReconcileError;
+use crate::error::{ReconcileError, missing_kinds};
 use crate::health_rules;
 use crate::key::Key;
 use crate::lineage::Lineage;
@@ -220,8 +221,8 @@ async fn make_plan(
     options: &outrigger_release::Options,
 ) -> Result<Plan, ReconcileError> {
     let observed = outrigger_release::observe(cluster, rendered.history, &rendered.desired).await;
-    let observed =
-        observed.map_err(|error| ReconcileError::from_release(APPLIED, "ApplyFailed", &error))?;
+    let observed = observed
+        .map_err(|error| ReconcileError::from_release(APPLIED, Reason::ApplyFailed, &error))?;
     let plan = outrigger_release::plan(rendered.desired, observed, options);
     Ok(plan.map_err(ActionError::from)?)
 }
@@ -256,14 +257,7 @@ fn crd_policy(plugin: &Plugin) -> CrdPolicy {
 
 /// What the objects that were left out wait for.
 pub(crate) fn deferred_cause(deferred: &[ObjectId]) -> Option<Cause> {
-    if deferred.is_empty() {
-        return None;
-    }
-    let error = outrigger_release::Error::UnknownKinds(deferred.to_vec());
-    match ReconcileError::from_release(APPLIED, "ApplyFailed", &error) {
-        ReconcileError::Awaited(cause) => Some(cause),
-        _ => None,
-    }
+    (!deferred.is_empty()).then(|| missing_kinds(deferred))
 }
 
 /// A conflict names both field managers, and the way out.
@@ -284,7 +278,7 @@ fn action_failed(error: ActionError, plugin: &Plugin) -> ReconcileError {
     );
     ReconcileError::Failed {
         condition: APPLIED,
-        cause: Cause::new("FieldConflict", message),
+        cause: Cause::new(Reason::FieldConflict, message),
     }
 }
 
@@ -311,7 +305,7 @@ fn release_options(
     plugin: &Plugin,
 ) -> Result<outrigger_release::Options, ReconcileError> {
     let health_rules = health_rules::compile(plugin).map_err(|error| {
-        ReconcileError::Rejected(Cause::new("BadHealthRule", error.to_string()))
+        ReconcileError::Rejected(Cause::new(Reason::BadHealthRule, error.to_string()))
     })?;
     let defaults = outrigger_release::Options::default();
     let timeout = plugin.spec.timeout.as_deref().and_then(duration::parse);

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use outrigger_api::condition::{Condition, ConditionStatus};
+use outrigger_api::reason::Reason;
 
 pub(crate) const READY: &str = "Ready";
 pub(crate) const DEPENDENCIES_READY: &str = "DependenciesReady";
@@ -18,12 +19,12 @@ const MAX_MESSAGE: usize = 1024;
 /// Why something was not done: reason and message of the condition that reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cause {
-    pub(crate) reason: &'static str,
+    pub(crate) reason: Reason,
     pub(crate) message: String,
 }
 
 impl Cause {
-    pub(crate) fn new(reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             reason,
             message: message.into(),
@@ -36,14 +37,14 @@ impl Cause {
 pub(crate) struct ConditionUpdate {
     pub(crate) kind: &'static str,
     pub(crate) status: ConditionStatus,
-    pub(crate) reason: &'static str,
+    pub(crate) reason: Reason,
     pub(crate) message: String,
 }
 
 impl ConditionUpdate {
     pub(crate) fn mark_true(
         kind: &'static str,
-        reason: &'static str,
+        reason: Reason,
         message: impl Into<String>,
     ) -> Self {
         Self {
@@ -56,7 +57,7 @@ impl ConditionUpdate {
 
     pub(crate) fn mark_false(
         kind: &'static str,
-        reason: &'static str,
+        reason: Reason,
         message: impl Into<String>,
     ) -> Self {
         Self {
@@ -67,7 +68,7 @@ impl ConditionUpdate {
 
     pub(crate) fn mark_unknown(
         kind: &'static str,
-        reason: &'static str,
+        reason: Reason,
         message: impl Into<String>,
     ) -> Self {
         Self {
@@ -87,7 +88,7 @@ pub(crate) fn set(
     let mut condition = Condition {
         kind: update.kind.to_owned(),
         status: update.status,
-        reason: update.reason.to_owned(),
+        reason: update.reason.to_string(),
         message: truncated(update.message),
         last_transition_time: format_time(now),
         observed_generation: generation,
@@ -135,23 +136,23 @@ mod tests {
         let mut conditions = Vec::new();
         set(
             &mut conditions,
-            ConditionUpdate::mark_false(READY, "A", "a"),
+            ConditionUpdate::mark_false(READY, Reason::Fetching, "a"),
             Some(1),
             at(0),
         );
         set(
             &mut conditions,
-            ConditionUpdate::mark_false(READY, "B", "b"),
+            ConditionUpdate::mark_false(READY, Reason::Unreachable, "b"),
             Some(2),
             at(9),
         );
         let condition = find(&conditions, READY).unwrap();
-        assert_eq!(condition.reason, "B");
+        assert_eq!(condition.reason, Reason::Unreachable);
         assert_eq!(condition.observed_generation, Some(2));
         assert_eq!(condition.last_transition_time, "1970-01-01T00:00:00Z");
         set(
             &mut conditions,
-            ConditionUpdate::mark_true(READY, "C", ""),
+            ConditionUpdate::mark_true(READY, Reason::Ready, ""),
             Some(2),
             at(9),
         );
@@ -166,7 +167,7 @@ mod tests {
         let long = "ü".repeat(5000);
         set(
             &mut conditions,
-            ConditionUpdate::mark_false(READY, "A", long),
+            ConditionUpdate::mark_false(READY, Reason::Unreachable, long),
             None,
             at(0),
         );

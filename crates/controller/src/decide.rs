@@ -9,10 +9,10 @@ use outrigger_api::annotation::{CASCADE, FORCE, SUSPEND};
 use outrigger_api::plugin::{
     self, ClusterReference, Drift, Phase, Plugin, PluginKind, PluginStatus,
 };
+use outrigger_api::reason::Reason;
 
 use crate::backoff::Backoff;
 use crate::conditions::{self, APPLIED, Cause, ConditionUpdate, HEALTHY};
-use crate::error::ROLLED_BACK;
 use crate::graph;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
@@ -102,7 +102,7 @@ fn removal(observed: &Observed) -> Decision {
     if plugin.spec.required {
         let message = "plugin is required; set spec.required to false to remove it";
         return Decision::BlockRemoval {
-            cause: Cause::new("Required", message),
+            cause: Cause::new(Reason::Required, message),
             cascade: Vec::new(),
         };
     }
@@ -136,7 +136,7 @@ fn blocked_by_dependents(observed: &Observed) -> Option<Decision> {
         let keys = dependents.into_iter();
         keys.map(|dependent| dependent.key.clone()).collect()
     };
-    let block = |reason: &'static str, message: String, cascade: Vec<Key>| {
+    let block = |reason: Reason, message: String, cascade: Vec<Key>| {
         Some(Decision::BlockRemoval {
             cause: Cause::new(reason, message),
             cascade,
@@ -147,12 +147,12 @@ fn blocked_by_dependents(observed: &Observed) -> Option<Decision> {
         let names = names(&remaining, observed);
         return if observed.plugin.is_annotated(CASCADE) {
             let message = format!("removing dependents first: {names}");
-            block("Cascading", message, remaining)
+            block(Reason::Cascading, message, remaining)
         } else {
             let message = format!(
                 "other plugins depend on it: {names}; disable them first, or annotate it with {CASCADE}=true or {FORCE}=true"
             );
-            block("DependentsRemain", message, Vec::new())
+            block(Reason::DependentsRemain, message, Vec::new())
         };
     }
     let cycle = observed.cycle.as_deref().unwrap_or_default();
@@ -163,7 +163,7 @@ fn blocked_by_dependents(observed: &Observed) -> Option<Decision> {
     }
     let names = names(&removing, observed);
     let message = format!("waiting for dependents to be removed: {names}");
-    block("RemovingDependents", message, Vec::new())
+    block(Reason::RemovingDependents, message, Vec::new())
 }
 
 fn names(keys: &[Key], observed: &Observed) -> String {
@@ -180,11 +180,11 @@ fn rejection(observed: &Observed) -> Option<Cause> {
     let problems = plugin::validate(plugin);
     if !problems.is_empty() {
         let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        return Some(Cause::new("InvalidSpec", texts.join("; ")));
+        return Some(Cause::new(Reason::InvalidSpec, texts.join("; ")));
     }
     if plugin.spec.kind == PluginKind::Kustomize {
         return Some(Cause::new(
-            "KindNotSupported",
+            Reason::KindNotSupported,
             "plugins of kind kustomize are not supported yet; use kind manifests with the output of `kustomize build`",
         ));
     }
@@ -198,7 +198,7 @@ fn rejection(observed: &Observed) -> Option<Cause> {
             plugin.release_name(),
             owner.relative_to(&observed.key.namespace)
         );
-        return Some(Cause::new("ReleaseConflict", message));
+        return Some(Cause::new(Reason::ReleaseConflict, message));
     }
     cycle(observed)
 }
@@ -206,7 +206,10 @@ fn rejection(observed: &Observed) -> Option<Cause> {
 fn cycle(observed: &Observed) -> Option<Cause> {
     observed.cycle.as_ref().map(|cycle| {
         let cycle = graph::cycle_text(cycle);
-        Cause::new("DependencyCycle", format!("dependency cycle: {cycle}"))
+        Cause::new(
+            Reason::DependencyCycle,
+            format!("dependency cycle: {cycle}"),
+        )
     })
 }
 
@@ -248,7 +251,7 @@ fn immutable_change(observed: &Observed) -> Option<Cause> {
     fields.into_iter().find_map(|(field, installed, desired)| {
         let installed = installed.filter(|installed| *installed != desired)?;
         Some(Cause::new(
-            "ImmutableField",
+            Reason::ImmutableField,
             format!("{field} cannot be changed from {installed} to {desired} while the plugin is installed; revert it, or disable the plugin, wait until it is Disabled, then change it"),
         ))
     })
@@ -259,7 +262,7 @@ fn blocked_by_dependencies(observed: &Observed) -> Result<Option<Cause>, Cause> 
     let mut unmet = Vec::new();
     for dependency in &observed.dependencies {
         let cause = unmet_dependency(dependency, &observed.key.namespace)
-            .map_err(|error| Cause::new("InvalidSpec", error.to_string()))?;
+            .map_err(|error| Cause::new(Reason::InvalidSpec, error.to_string()))?;
         unmet.extend(cause);
     }
     let Some(first) = unmet.first() else {
@@ -276,11 +279,11 @@ fn unmet_dependency(
     let name = dependency.key.relative_to(namespace);
     let Some(plugin) = &dependency.plugin else {
         let message = format!("plugin {name} does not exist");
-        return Ok(Some(Cause::new("DependencyMissing", message)));
+        return Ok(Some(Cause::new(Reason::DependencyMissing, message)));
     };
     if let Some(state) = not_ready(plugin) {
         let message = format!("plugin {name} is {state}");
-        return Ok(Some(Cause::new("DependencyNotReady", message)));
+        return Ok(Some(Cause::new(Reason::DependencyNotReady, message)));
     }
     let range = dependency.dependency.version.as_deref();
     let Some(range) = range.filter(|range| !range.is_empty()) else {
@@ -293,7 +296,7 @@ fn unmet_dependency(
         return Ok(None);
     }
     let message = format!("plugin {name} has version {version}, but {range} is required");
-    Ok(Some(Cause::new("DependencyVersionMismatch", message)))
+    Ok(Some(Cause::new(Reason::DependencyVersionMismatch, message)))
 }
 
 /// The state of a dependency that is not ready. Phases in progress are not distinguished: each would cost a write.
@@ -400,7 +403,7 @@ pub(crate) fn are_retries_exhausted(plugin: &Plugin, attempts: u32, is_rolled_ba
 /// Whether the last attempt was rolled back.
 fn is_rolled_back(status: &PluginStatus) -> bool {
     let applied = conditions::find(&status.conditions, APPLIED);
-    applied.is_some_and(|applied| applied.reason == ROLLED_BACK)
+    applied.is_some_and(|applied| applied.reason == Reason::RolledBack)
 }
 
 /// Whether the last failed attempt had these inputs. If it failed before they were known, only its generation is known after
@@ -451,8 +454,9 @@ pub(crate) fn assess_health(
             Phase::Failed => Phase::Failed,
             before => in_progress(before),
         };
-        let healthy = ConditionUpdate::mark_unknown(HEALTHY, "ClusterUnreachable", &**message);
-        let ready = Cause::new("ClusterUnreachable", &**message);
+        let healthy =
+            ConditionUpdate::mark_unknown(HEALTHY, Reason::ClusterUnreachable, &**message);
+        let ready = Cause::new(Reason::ClusterUnreachable, &**message);
         return Assessment::new(phase, ready, healthy);
     }
     if objects.is_incomplete {
@@ -463,8 +467,8 @@ pub(crate) fn assess_health(
             };
         }
         let message = "waiting for the installed objects to be observed";
-        let healthy = ConditionUpdate::mark_unknown(HEALTHY, "Progressing", message);
-        let ready = Cause::new("Progressing", message);
+        let healthy = ConditionUpdate::mark_unknown(HEALTHY, Reason::Progressing, message);
+        let ready = Cause::new(Reason::Progressing, message);
         return Assessment::new(in_progress(before), ready, healthy);
     }
     let Some(message) = unhealthy_message(objects) else {
@@ -472,27 +476,27 @@ pub(crate) fn assess_health(
             1 => "1 object is healthy".to_owned(),
             total => format!("{total} objects are healthy"),
         };
-        let healthy = ConditionUpdate::mark_true(HEALTHY, "Healthy", message);
-        return Assessment::new(Phase::Ready, Cause::new("Ready", ""), healthy);
+        let healthy = ConditionUpdate::mark_true(HEALTHY, Reason::Healthy, message);
+        return Assessment::new(Phase::Ready, Cause::new(Reason::Ready, ""), healthy);
     };
     let has_failed = objects.unhealthy.iter().any(|object| object.has_failed);
     let is_crashing = objects.unhealthy.iter().any(|object| object.is_crashing);
     let (phase, reason) = match (was_ready, has_failed, time.is_overdue) {
-        (true, true, _) => (Phase::Degraded, "Unhealthy"),
-        (true, false, _) if is_crashing => (Phase::Degraded, "Unhealthy"),
+        (true, true, _) => (Phase::Degraded, Reason::Unhealthy),
+        (true, false, _) if is_crashing => (Phase::Degraded, Reason::Unhealthy),
         (true, false, _) if before == Phase::Ready && time.is_short => {
             // Scaling is not a failure.
-            (Phase::Ready, "Progressing")
+            (Phase::Ready, Reason::Progressing)
         }
-        (true, false, _) => (Phase::Degraded, "Progressing"),
-        (false, true, _) => (Phase::Failed, "Unhealthy"),
-        (false, false, true) => (Phase::Failed, "Timeout"),
+        (true, false, _) => (Phase::Degraded, Reason::Progressing),
+        (false, true, _) => (Phase::Failed, Reason::Unhealthy),
+        (false, false, true) => (Phase::Failed, Reason::Timeout),
         // After a timeout it remains Failed until it is healthy.
-        (false, false, false) if before == Phase::Failed => (Phase::Failed, "Timeout"),
-        (false, false, false) => (in_progress(before), "Progressing"),
+        (false, false, false) if before == Phase::Failed => (Phase::Failed, Reason::Timeout),
+        (false, false, false) => (in_progress(before), Reason::Progressing),
     };
     let message = match reason {
-        "Timeout" => format!("timed out: {message}"),
+        Reason::Timeout => format!("timed out: {message}"),
         _ => message,
     };
     let healthy = ConditionUpdate::mark_false(HEALTHY, reason, message.clone());

@@ -1,18 +1,13 @@
 //! Why a reconcile did not succeed, and how errors of the parts map to that.
 
+use std::collections::BTreeSet;
 use std::error::Error as StdError;
 
-use outrigger_release::{ActionError, Rejection};
+use outrigger_api::reason::Reason;
+use outrigger_release::{ActionError, ObjectId, Rejection};
 
 use crate::conditions::{APPLIED, Cause, FETCHED, READY, RENDERED};
 use crate::{file_overrides, sources, target, values};
-
-/// Reasons of [`ReconcileError::Awaited`].
-pub(crate) const KIND_MISSING: &str = "KindMissing";
-pub(crate) const NAMESPACE_MISSING: &str = "NamespaceMissing";
-
-/// The reason of a failed attempt that was rolled back.
-pub(crate) const ROLLED_BACK: &str = "RolledBack";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReconcileError {
@@ -57,24 +52,23 @@ impl ReconcileError {
 
     /// A failed request to the API server of the plugins.
     pub(crate) fn unreachable(condition: &'static str, error: &(dyn StdError + 'static)) -> Self {
-        let cause = Cause::new("Unreachable", error_chain(error));
+        let cause = Cause::new(Reason::Unreachable, error_chain(error));
         Self::Transient { condition, cause }
     }
 
     /// A failure to render or to observe a release.
     pub(crate) fn from_release(
         condition: &'static str,
-        reason: &'static str,
+        reason: Reason,
         error: &outrigger_release::Error,
     ) -> Self {
-        if let outrigger_release::Error::UnknownKinds(_) = error {
-            let message = format!("{}; waiting for the kind to be defined", error_chain(error));
-            return Self::Awaited(Cause::new(KIND_MISSING, message));
+        if let outrigger_release::Error::UnknownKinds(objects) = error {
+            return Self::Awaited(missing_kinds(objects));
         }
         let is_transient = error.is_transient();
         let reason = match (is_transient, error.is_forbidden()) {
-            (true, _) => "Unreachable",
-            (false, true) => "Forbidden",
+            (true, _) => Reason::Unreachable,
+            (false, true) => Reason::Forbidden,
             (false, false) => reason,
         };
         let message = with_hint(error_chain(error), error.hint());
@@ -120,17 +114,19 @@ impl From<ActionError> for ReconcileError {
             return Self::Awaited(cause);
         }
         let reason = match error.cluster_error() {
-            Some(error) if error.is_forbidden() => "Forbidden",
-            Some(error) if error.is_transient() => "Unreachable",
+            Some(error) if error.is_forbidden() => Reason::Forbidden,
+            Some(error) if error.is_transient() => Reason::Unreachable,
             _ => match error {
-                ActionError::Rejected(_) => "Refused",
-                ActionError::Hook { .. } => "HookFailed",
-                ActionError::Wait(_) => "Unhealthy",
-                ActionError::TimedOut => "Timeout",
-                ActionError::Delete(_) => "RemovalFailed",
-                ActionError::RolledBack { .. } | ActionError::Uninstalled { .. } => ROLLED_BACK,
-                ActionError::RollbackFailed { .. } => "RollbackFailed",
-                ActionError::Cluster(_) | ActionError::Apply(_) => "ApplyFailed",
+                ActionError::Rejected(_) => Reason::Refused,
+                ActionError::Hook { .. } => Reason::HookFailed,
+                ActionError::Wait(_) => Reason::Unhealthy,
+                ActionError::TimedOut => Reason::Timeout,
+                ActionError::Delete(_) => Reason::RemovalFailed,
+                ActionError::RolledBack { .. } | ActionError::Uninstalled { .. } => {
+                    Reason::RolledBack
+                }
+                ActionError::RollbackFailed { .. } => Reason::RollbackFailed,
+                ActionError::Cluster(_) | ActionError::Apply(_) => Reason::ApplyFailed,
             },
         };
         let cause = Cause::new(reason, with_hint(error.full_message(), error.hint()));
@@ -140,17 +136,31 @@ impl From<ActionError> for ReconcileError {
 
 /// What another plugin may bring, if that is missing.
 fn awaited(error: &ActionError) -> Option<Cause> {
-    let (reason, what) = match error {
+    match error {
         ActionError::Rejected(Rejection::NamespaceNotFound { .. }) => {
-            (NAMESPACE_MISSING, "the namespace to be created")
+            let message = format!(
+                "{}; waiting for the namespace to be created",
+                error.full_message()
+            );
+            Some(Cause::new(Reason::NamespaceMissing, message))
         }
-        ActionError::Cluster(outrigger_release::Error::UnknownKinds(_)) => {
-            (KIND_MISSING, "the kind to be defined")
+        ActionError::Cluster(outrigger_release::Error::UnknownKinds(objects)) => {
+            Some(missing_kinds(objects))
         }
-        _ => return None,
-    };
-    let message = format!("{}; waiting for {what}", error.full_message());
-    Some(Cause::new(reason, message))
+        _ => None,
+    }
+}
+
+/// Names the kinds that the cluster does not define. Helm's message is about its own steps.
+pub(crate) fn missing_kinds(objects: &[ObjectId]) -> Cause {
+    let kinds: BTreeSet<String> = objects
+        .iter()
+        .map(|object| format!("{} ({})", object.kind, object.api_version))
+        .collect();
+    let noun = if kinds.len() == 1 { "kind" } else { "kinds" };
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+    let message = format!("waiting for the cluster to define {noun} {kinds}");
+    Cause::new(Reason::KindMissing, message)
 }
 
 impl From<sources::Error> for ReconcileError {
@@ -167,9 +177,9 @@ impl From<sources::Error> for ReconcileError {
 impl From<outrigger_api::values::Error> for ReconcileError {
     fn from(error: outrigger_api::values::Error) -> Self {
         if values::is_missing(&error) {
-            Self::Wait(Cause::new("ValuesMissing", error.to_string()))
+            Self::Wait(Cause::new(Reason::ValuesMissing, error.to_string()))
         } else {
-            let cause = Cause::new("BadValues", error.to_string());
+            let cause = Cause::new(Reason::BadValues, error.to_string());
             Self::failed(RENDERED, cause, false)
         }
     }
@@ -177,21 +187,23 @@ impl From<outrigger_api::values::Error> for ReconcileError {
 
 impl From<file_overrides::Error> for ReconcileError {
     fn from(error: file_overrides::Error) -> Self {
-        Self::Rejected(Cause::new("BadFileOverride", error_chain(&error)))
+        Self::Rejected(Cause::new(Reason::BadFileOverride, error_chain(&error)))
     }
 }
 
 impl From<target::Error> for ReconcileError {
     fn from(error: target::Error) -> Self {
         match error {
-            target::Error::Cluster(error) => Self::from_release(APPLIED, "ClusterFailed", &error),
+            target::Error::Cluster(error) => {
+                Self::from_release(APPLIED, Reason::ClusterFailed, &error)
+            }
             target::Error::ReadSecret { .. } => Self::unreachable(READY, &error),
             error if error.is_missing() => {
-                Self::Wait(Cause::new("ClusterMissing", error.to_string()))
+                Self::Wait(Cause::new(Reason::ClusterMissing, error.to_string()))
             }
             error => Self::failed(
                 APPLIED,
-                Cause::new("BadCluster", error_chain(&error)),
+                Cause::new(Reason::BadCluster, error_chain(&error)),
                 false,
             ),
         }

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource as _};
 use outrigger_api::plugin::Plugin;
+use outrigger_api::reason::EventReason;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
@@ -26,13 +27,12 @@ const INTERVAL: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PluginEvent {
     pub(crate) is_warning: bool,
-    /// `Installed`, `Failed` …
-    pub(crate) reason: &'static str,
+    pub(crate) reason: EventReason,
     pub(crate) note: String,
 }
 
 impl PluginEvent {
-    pub(crate) fn normal(reason: &'static str, note: impl Into<String>) -> Self {
+    pub(crate) fn normal(reason: EventReason, note: impl Into<String>) -> Self {
         Self {
             is_warning: false,
             reason,
@@ -40,7 +40,7 @@ impl PluginEvent {
         }
     }
 
-    pub(crate) fn warning(reason: &'static str, note: impl Into<String>) -> Self {
+    pub(crate) fn warning(reason: EventReason, note: impl Into<String>) -> Self {
         Self {
             is_warning: true,
             ..Self::normal(reason, note)
@@ -84,7 +84,7 @@ async fn publish_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReferen
             } else {
                 EventType::Normal
             },
-            reason: event.reason.to_owned(),
+            reason: event.reason.to_string(),
             note: Some(truncated(&event.note)),
             action: "Reconcile".to_owned(),
             secondary: None,

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use kube::ResourceExt as _;
 use outrigger_api::plugin::{Conflicts, InventoryEntry, Phase, Plugin, PluginStatus};
+use outrigger_api::reason::Reason;
 
 use crate::conditions::{self, READY};
-use crate::error::{KIND_MISSING, NAMESPACE_MISSING};
 use crate::graph;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
@@ -464,7 +464,8 @@ impl Index {
         let awaits = |entry: &Entry| {
             let conditions = entry.status().map(|status| status.conditions.as_slice());
             let ready = conditions::find(conditions.unwrap_or_default(), READY);
-            ready.is_some_and(|ready| [KIND_MISSING, NAMESPACE_MISSING].contains(&&*ready.reason))
+            let awaited = [Reason::KindMissing, Reason::NamespaceMissing];
+            ready.is_some_and(|ready| ready.has_reason(&awaited))
         };
         let awaiting = self.plugins.iter().filter(|(_, entry)| awaits(entry));
         enqueued.extend(awaiting.map(|(key, _)| key.clone()));
@@ -493,7 +494,7 @@ impl Index {
         enqueued.extend(cycle.into_iter().flatten());
         let reports_cycle = |plugin: &Plugin| {
             let ready = plugin.condition(READY);
-            ready.is_some_and(|ready| ready.reason == "DependencyCycle")
+            ready.is_some_and(|ready| ready.reason == Reason::DependencyCycle)
         };
         let reporting = self
             .plugins

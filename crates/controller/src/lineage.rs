@@ -3,6 +3,7 @@
 //! Helm's annotations on a plugin name the release that it is an object of, and with that its creator.
 
 use outrigger_api::compat::ForeignKind;
+use outrigger_api::reason::Reason;
 use outrigger_release::{Desired, ObjectId};
 
 use crate::conditions::Cause;
@@ -34,7 +35,7 @@ impl Lineage {
                 "Plugin {} is a hook, but hooks cannot create plugins",
                 hook.name
             );
-            return Some(Cause::new("HooksRefused", message));
+            return Some(Cause::new(Reason::HooksRefused, message));
         }
         let objects = desired.objects().iter();
         let planned = objects.filter(|object| is_plugin(object.id())).count();
@@ -54,14 +55,14 @@ impl Lineage {
                 self.ancestors.len() + 1,
                 path.join(" → "),
             );
-            return Some(Cause::new("NestingTooDeep", message));
+            return Some(Cause::new(Reason::NestingTooDeep, message));
         }
         let total = self.family.saturating_sub(self.children) + planned;
         (total > MAX_DESCENDANTS).then(|| {
             let message = format!(
                 "its chart would create {planned} plugins, and plugin {root} {total} on all levels, more than {MAX_DESCENDANTS}"
             );
-            Cause::new("TooManyPlugins", message)
+            Cause::new(Reason::TooManyPlugins, message)
         })
     }
 }
@@ -90,7 +91,9 @@ mod tests {
     #[track_caller]
     fn check(lineage: &Lineage, planned: usize, expected: Option<(&str, &str)>) {
         let cause = lineage.reject_plugins(&Key::new("default", "me"), planned);
-        let cause = cause.as_ref().map(|cause| (cause.reason, &*cause.message));
+        let cause = cause
+            .as_ref()
+            .map(|cause| (cause.reason.as_str(), &*cause.message));
         assert_eq!(cause, expected);
     }
 

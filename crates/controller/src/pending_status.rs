@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use outrigger_api::condition::ConditionStatus;
 use outrigger_api::plugin::{Phase, PluginStatus};
+use outrigger_api::reason::Reason;
 
 use crate::conditions::{
     self, APPLIED, Cause, ConditionUpdate, DEPENDENCIES_READY, FETCHED, HEALTHY, READY, REMOVABLE,
@@ -91,7 +92,7 @@ impl PendingStatus {
         match blocked {
             Some(cause) => self.set_false(DEPENDENCIES_READY, cause),
             None if has_dependencies => {
-                let update = ConditionUpdate::mark_true(DEPENDENCIES_READY, "Ready", "");
+                let update = ConditionUpdate::mark_true(DEPENDENCIES_READY, Reason::Ready, "");
                 self.set_condition(update);
             }
             None => self.remove_condition(DEPENDENCIES_READY),
@@ -124,20 +125,20 @@ impl PendingStatus {
         let ready = conditions::find(&self.status.conditions, READY);
         status.conditions.extend(ready.cloned());
         self.status = status;
-        let cause = Cause::new("Disabled", "plugin is disabled");
+        let cause = Cause::new(Reason::Disabled, "plugin is disabled");
         self.set_phase(Phase::Disabled, &cause);
     }
 
     pub(crate) fn mark_removing(&mut self, message: &str) {
         self.clear_removal_blocked();
-        self.set_phase(Phase::Removing, &Cause::new("Removing", message));
+        self.set_phase(Phase::Removing, &Cause::new(Reason::Removing, message));
     }
 
     pub(crate) fn mark_started(&mut self, is_upgrade: bool) {
         let (phase, reason) = if is_upgrade {
-            (Phase::Upgrading, "Upgrading")
+            (Phase::Upgrading, Reason::Upgrading)
         } else {
-            (Phase::Installing, "Installing")
+            (Phase::Installing, Reason::Installing)
         };
         let message = self.with_last_failure("");
         self.set_phase(phase, &Cause::new(reason, message));
@@ -163,14 +164,14 @@ impl PendingStatus {
     /// the plugin is not as specified.
     pub(crate) fn set_progress(&mut self, message: &str) {
         let (phase, reason) = match self.status.phase {
-            Phase::Installing => (Phase::Installing, "Installing"),
-            Phase::Upgrading => (Phase::Upgrading, "Upgrading"),
-            Phase::Removing => (Phase::Removing, "Removing"),
-            Phase::Ready => (Phase::Degraded, "CorrectingDrift"),
-            phase => (phase, "CorrectingDrift"),
+            Phase::Installing => (Phase::Installing, Reason::Installing),
+            Phase::Upgrading => (Phase::Upgrading, Reason::Upgrading),
+            Phase::Removing => (Phase::Removing, Reason::Removing),
+            Phase::Ready => (Phase::Degraded, Reason::CorrectingDrift),
+            phase => (phase, Reason::CorrectingDrift),
         };
         let message = match (reason, message) {
-            ("CorrectingDrift", "") => "drift is being corrected",
+            (Reason::CorrectingDrift, "") => "drift is being corrected",
             (_, message) => message,
         };
         let message = self.with_last_failure(message);
@@ -182,7 +183,11 @@ impl PendingStatus {
             Some(version) => format!("version {version}"),
             None => String::new(),
         };
-        self.set_condition(ConditionUpdate::mark_true(FETCHED, "Fetched", message));
+        self.set_condition(ConditionUpdate::mark_true(
+            FETCHED,
+            Reason::Fetched,
+            message,
+        ));
     }
 
     pub(crate) fn mark_rendered(&mut self, objects: usize) {
@@ -190,14 +195,26 @@ impl PendingStatus {
             1 => "1 object".to_owned(),
             count => format!("{count} objects"),
         };
-        self.set_condition(ConditionUpdate::mark_true(RENDERED, "Rendered", message));
+        self.set_condition(ConditionUpdate::mark_true(
+            RENDERED,
+            Reason::Rendered,
+            message,
+        ));
     }
 
     pub(crate) fn mark_applied(&mut self, revision: i64) {
         let message = format!("revision {revision}");
-        self.set_condition(ConditionUpdate::mark_true(APPLIED, "Applied", message));
+        self.set_condition(ConditionUpdate::mark_true(
+            APPLIED,
+            Reason::Applied,
+            message,
+        ));
         let message = "waiting for the applied objects to be observed";
-        self.set_condition(ConditionUpdate::mark_false(HEALTHY, "Progressing", message));
+        self.set_condition(ConditionUpdate::mark_false(
+            HEALTHY,
+            Reason::Progressing,
+            message,
+        ));
     }
 
     /// Reports a failed attempt, and counts it.

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use outrigger_api::plugin::Plugin;
+use outrigger_api::reason::Reason;
 use outrigger_api::repository::Repository;
 use outrigger_release::Plan;
 use outrigger_repository::Fetcher;
@@ -23,7 +24,8 @@ use crate::watches::{DEFAULTS_NAME, DEFAULTS_NAMESPACE, default_registry};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PreviewError {
-    pub reason: &'static str,
+    /// `None` if no condition would report it.
+    pub reason: Option<Reason>,
     pub message: String,
 }
 
@@ -56,7 +58,7 @@ pub async fn preview(
 
 fn unreachable(error: &kube::Error) -> PreviewError {
     PreviewError {
-        reason: "Unreachable",
+        reason: Some(Reason::Unreachable),
         message: error.to_string(),
     }
 }
@@ -70,8 +72,16 @@ impl From<ReconcileError> for PreviewError {
             | ReconcileError::Rejected(cause)
             | ReconcileError::Failed { cause, .. }
             | ReconcileError::Transient { cause, .. } => cause,
-            ReconcileError::Superseded => Cause::new("Superseded", error.to_string()),
+            ReconcileError::Superseded => {
+                return Self {
+                    reason: None,
+                    message: error.to_string(),
+                };
+            }
         };
-        Self { reason, message }
+        Self {
+            reason: Some(reason),
+            message,
+        }
     }
 }

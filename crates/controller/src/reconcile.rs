@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use outrigger_api::annotation::RECONCILE;
 use outrigger_api::plugin::{Phase, Plugin, PluginStatus};
+use outrigger_api::reason::Reason;
 use tokio::sync::watch;
 
 use crate::act::Progress;
@@ -201,7 +202,7 @@ impl Reconcile {
             self.update_health();
             let message = format!("plugin is suspended; {resume}");
             self.pending
-                .annotate_ready(&Cause::new("Suspended", message));
+                .annotate_ready(&Cause::new(Reason::Suspended, message));
             return;
         }
         let awaited = if plugin.spec.enabled {
@@ -210,7 +211,8 @@ impl Reconcile {
             "the release is not removed"
         };
         let message = format!("plugin is suspended, and {awaited}; {resume}");
-        self.pending.mark_waiting(&Cause::new("Suspended", message));
+        self.pending
+            .mark_waiting(&Cause::new(Reason::Suspended, message));
     }
 
     /// Brings the release up to date with the inputs. Does not fetch the inputs if that cannot change anything.
@@ -293,19 +295,19 @@ impl Reconcile {
         }
         match awaited {
             AwaitedInput::Source(source) => {
-                let cause = Cause::new("Fetching", format!("waiting for {source} to answer"));
+                let cause = Cause::new(Reason::Fetching, format!("waiting for {source} to answer"));
                 self.pending.mark_unfetched(&cause);
                 self.pending.mark_waiting(&cause);
             }
             AwaitedInput::Cluster(secret) => {
                 let message = format!("waiting for the cluster of Secret {secret} to answer");
                 self.pending
-                    .mark_waiting(&Cause::new("Connecting", message));
+                    .mark_waiting(&Cause::new(Reason::Connecting, message));
             }
             AwaitedInput::Values(source) => {
                 let message = format!("waiting for {source} to be read");
                 self.pending
-                    .mark_waiting(&Cause::new("ReadingValues", message));
+                    .mark_waiting(&Cause::new(Reason::ReadingValues, message));
             }
         }
     }
@@ -344,7 +346,7 @@ impl Reconcile {
     }
 
     /// Whether the observed status already reports this reason.
-    fn is_reported(&self, reason: &str) -> bool {
+    fn is_reported(&self, reason: Reason) -> bool {
         let ready = conditions::find(&self.observed.status.conditions, READY);
         ready.is_some_and(|ready| ready.reason == reason)
     }

@@ -8,6 +8,7 @@ use kube::api::Patch;
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::annotation::REFRESH;
+use outrigger_api::reason::Reason;
 use outrigger_api::repository::{ChartVersions, Repository, RepositoryStatus};
 use outrigger_repository::Index;
 use serde_json::json;
@@ -89,12 +90,7 @@ async fn refresh(sources: Sources, options: Options, repository: Repository) {
         };
         failures = if fetched.is_ok() { 0 } else { failures + 1 };
         let before = written.clone().unwrap_or_default();
-        let mut next = next_status(
-            before,
-            repository.metadata.generation,
-            &fetched,
-            options.now,
-        );
+        let mut next = next_status(before, &repository, &fetched, options.now);
         next.refresh_handled = repository.annotations().get(REFRESH).cloned();
         match write(&sources.client, &repository, written.as_ref(), &next).await {
             Ok(()) => written = Some(next),
@@ -128,7 +124,7 @@ fn waiting_status(
     if !conditions::is_true(&status.conditions, READY) || status.observed_generation != generation {
         let url = outrigger_repository::redacted(&repository.spec.url);
         let message = format!("waiting for {url} to answer");
-        let update = ConditionUpdate::mark_false(READY, "Fetching", message);
+        let update = ConditionUpdate::mark_false(READY, Reason::Fetching, message);
         conditions::set(&mut status.conditions, update, generation, now());
     }
     status
@@ -137,10 +133,11 @@ fn waiting_status(
 /// The next status. If the index could not be fetched, it keeps the charts that were listed before.
 fn next_status(
     mut status: RepositoryStatus,
-    generation: Option<i64>,
+    repository: &Repository,
     fetched: &Result<FetchedIndex, Error>,
     now: fn() -> jiff::Timestamp,
 ) -> RepositoryStatus {
+    let generation = repository.metadata.generation;
     status.observed_generation = generation;
     let update = match fetched {
         Ok((index, digest)) => {
@@ -148,10 +145,13 @@ fn next_status(
             status.charts = charts(index);
             status.index_digest = Some(digest.clone());
             let message = match index.charts.len() {
+                _ if repository.spec.url.starts_with("oci://") => {
+                    "the registry answers; it does not list charts".to_owned()
+                }
                 1 => "1 chart".to_owned(),
                 count => format!("{count} charts"),
             };
-            ConditionUpdate::mark_true(READY, "Read", message)
+            ConditionUpdate::mark_true(READY, Reason::Read, message)
         }
         Err(error) => {
             let message = with_hint(error_chain(error), error.hint());

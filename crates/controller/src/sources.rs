@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::plugin::{Plugin, PluginKind};
+use outrigger_api::reason::Reason;
 use outrigger_api::repository::Repository;
 use outrigger_repository::{
     Access, Error as FetchError, Fetched, Fetcher, Manifests, Request, redacted,
@@ -91,10 +92,10 @@ impl Error {
         }
     }
 
-    pub(crate) fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> Reason {
         match self {
-            Self::RepositoryNotFound(_) | Self::NoRepositories(_) => "RepositoryMissing",
-            Self::SecretNotFound { .. } | Self::ReadSecret { .. } => "CredentialsMissing",
+            Self::RepositoryNotFound(_) | Self::NoRepositories(_) => Reason::RepositoryMissing,
+            Self::SecretNotFound { .. } | Self::ReadSecret { .. } => Reason::CredentialsMissing,
             Self::Fetch(error) => error.reason(),
         }
     }

@@ -303,11 +303,11 @@ impl Desired {
             && record.config == self.config
     }
 
-    /// Whether its chart has other templates than the chart of a record: the same version of another repository, or one that
-    /// was published again.
-    pub fn has_other_templates_than(&self, record: &Record) -> bool {
-        let recorded = record.chart.templates();
-        !recorded.is_empty() && recorded != self.chart.templates()
+    /// Whether its chart has other templates or default values than the chart of a record: the same version of another
+    /// repository, or one that was published again.
+    pub fn has_other_chart_than(&self, record: &Record) -> bool {
+        let recorded = record.chart.content();
+        !recorded.templates.is_empty() && recorded != self.chart.content()
     }
 
     pub fn chart(&self) -> &ChartSummary {

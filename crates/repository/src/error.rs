@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use outrigger_api::reason::Reason;
 use outrigger_chart::load;
 use outrigger_chart::load::archive::MAX_TOTAL;
 use outrigger_transport::{RedirectError, RequestError};
@@ -119,27 +120,29 @@ impl Error {
     }
 
     /// A machine-readable reason in CamelCase, for conditions.
-    pub fn reason(&self) -> &'static str {
+    pub fn reason(&self) -> Reason {
         match self {
-            Self::InvalidSource { .. } | Self::UnresolvedName { .. } => "InvalidSource",
-            Self::Git { .. } => "Unsupported",
+            Self::InvalidSource { .. } | Self::UnresolvedName { .. } => Reason::InvalidSource,
+            Self::Git { .. } => Reason::Unsupported,
             Self::Oci { source, .. } => oci_reason(source),
-            Self::InvalidRange { .. } => "InvalidVersion",
+            Self::InvalidRange { .. } => Reason::InvalidVersion,
             Self::NotFound { .. } | Self::PathNotFound { .. } | Self::Missing { .. } => {
-                "ChartNotFound"
+                Reason::ChartNotFound
             }
-            Self::DigestMismatch { .. } => "DigestMismatch",
-            Self::WrongChart { .. } => "WrongChart",
-            Self::FileNotAllowed { .. } | Self::AddressNotAllowed { .. } => "SourceNotAllowed",
-            Self::Unauthorized { .. } => "Unauthorized",
+            Self::DigestMismatch { .. } => Reason::DigestMismatch,
+            Self::WrongChart { .. } => Reason::WrongChart,
+            Self::FileNotAllowed { .. } | Self::AddressNotAllowed { .. } => {
+                Reason::SourceNotAllowed
+            }
+            Self::Unauthorized { .. } => Reason::Unauthorized,
             Self::Request(error) => request_reason(error),
             Self::UnexpectedStatus { .. } | Self::Redirect(_) | Self::TooLarge { .. } => {
-                "UnexpectedResponse"
+                Reason::UnexpectedResponse
             }
-            Self::InvalidIndex { .. } => "InvalidIndex",
-            Self::InvalidChart { .. } => "InvalidChart",
-            Self::Limit { .. } => "TooLarge",
-            Self::Read { .. } | Self::Canceled => "Unreadable",
+            Self::InvalidIndex { .. } => Reason::InvalidIndex,
+            Self::InvalidChart { .. } => Reason::InvalidChart,
+            Self::Limit { .. } => Reason::TooLarge,
+            Self::Read { .. } | Self::Canceled => Reason::Unreadable,
             Self::Shared(error) => error.reason(),
         }
     }
@@ -177,25 +180,25 @@ impl Error {
     }
 }
 
-fn request_reason(error: &RequestError) -> &'static str {
+fn request_reason(error: &RequestError) -> Reason {
     match error {
-        RequestError::Unreachable { .. } => "Unreachable",
-        RequestError::UntrustedCertificate { .. } => "UntrustedCertificate",
-        RequestError::InvalidCertificates { .. } => "InvalidCertificates",
+        RequestError::Unreachable { .. } => Reason::Unreachable,
+        RequestError::UntrustedCertificate { .. } => Reason::UntrustedCertificate,
+        RequestError::InvalidCertificates { .. } => Reason::InvalidCertificates,
     }
 }
 
-fn oci_reason(error: &outrigger_oci::Error) -> &'static str {
+fn oci_reason(error: &outrigger_oci::Error) -> Reason {
     use outrigger_oci::Error as Oci;
     match error {
         Oci::Request(error) => request_reason(error),
         Oci::Unauthorized { .. } | Oci::CredentialsRequired { .. } | Oci::ForeignRealm { .. } => {
-            "Unauthorized"
+            Reason::Unauthorized
         }
-        Oci::DigestMismatch { .. } | Oci::SizeMismatch { .. } => "DigestMismatch",
-        Oci::LocalRedirect { .. } => "SourceNotAllowed",
-        Oci::NotFound { .. } => "ChartNotFound",
-        _ => "UnexpectedResponse",
+        Oci::DigestMismatch { .. } | Oci::SizeMismatch { .. } => Reason::DigestMismatch,
+        Oci::LocalRedirect { .. } => Reason::SourceNotAllowed,
+        Oci::NotFound { .. } => Reason::ChartNotFound,
+        _ => Reason::UnexpectedResponse,
     }
 }
 

@@ -41,11 +41,20 @@ pub(crate) fn programs(profile: Profile) -> anyhow::Result<Programs> {
 
 /// Builds the program of users.
 pub(crate) fn outrigger(profile: Profile) -> anyhow::Result<PathBuf> {
-    let mut args = vec!["build", "--workspace", "--bin", "outrigger"];
+    program("outrigger", profile)
+}
+
+/// Builds the driver of conformance tests and benchmarks.
+pub(crate) fn conformance(profile: Profile) -> anyhow::Result<PathBuf> {
+    program("outrigger-conformance", profile)
+}
+
+fn program(name: &str, profile: Profile) -> anyhow::Result<PathBuf> {
+    let mut args = vec!["build", "--workspace", "--bin", name];
     if profile == Profile::Release {
         args.push("--release");
     }
-    Ok(build(&args, profile)?.join("outrigger"))
+    Ok(build(&args, profile)?.join(name))
 }
 
 /// Builds a static program of users, for a target whose C compiler is musl-gcc.

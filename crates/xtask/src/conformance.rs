@@ -20,12 +20,36 @@ pub(crate) struct Args {
     args: Vec<OsString>,
 }
 
-/// Installs missing peers, builds the release binary and runs a command of the driver.
+/// Installs missing peers, builds the release binary unless one is given, and runs a command of the driver.
 pub(crate) fn run(name: &str, args: &Args) -> anyhow::Result<()> {
-    let subcommand = args.args.first().and_then(|arg| arg.to_str());
-    peers::install(&required_peers(name, subcommand.unwrap_or_default()))?;
+    let args = &args.args;
+    let is_help = is_help(name, args);
+    if !is_help {
+        let subcommand = args.first().and_then(|arg| arg.to_str());
+        peers::install(&required_peers(name, subcommand.unwrap_or_default()))?;
+    }
+    if is_help || has_binary(args) {
+        let driver = build::conformance(Profile::Dev)?;
+        return run_command(command(driver, &tidy::root()).arg(name).args(args));
+    }
     let programs = build::programs(Profile::Release)?;
-    run_command(&mut driver(&programs, name, &args.args))
+    run_command(&mut driver(&programs, name, args))
+}
+
+/// Whether the arguments name the binary, so that none is built.
+fn has_binary(args: &[OsString]) -> bool {
+    let mut args = args.iter().filter_map(|arg| arg.to_str());
+    args.any(|arg| arg == "--binary" || arg.starts_with("--binary="))
+}
+
+/// Whether the driver only prints its help, which needs neither peers nor a release.
+fn is_help(name: &str, args: &[OsString]) -> bool {
+    let has_subcommands = name != "differential";
+    match args.first() {
+        None => has_subcommands,
+        Some(first) if has_subcommands && first == "help" => true,
+        Some(_) => args.iter().any(|arg| arg == "--help" || arg == "-h"),
+    }
 }
 
 /// Runs a command of the driver on the binary that the tests use, and prints the output at the end.
@@ -60,4 +84,32 @@ fn required_peers(name: &str, subcommand: &str) -> Vec<Peer> {
         _ => &[],
     };
     [servers, clients].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to_args(args: &[&str]) -> Vec<OsString> {
+        args.iter().map(Into::into).collect()
+    }
+
+    #[test]
+    fn a_given_binary_needs_no_release() {
+        assert!(has_binary(&to_args(&["plugins", "--binary", "outrigger"])));
+        assert!(has_binary(&to_args(&["plugins", "--binary=outrigger"])));
+        assert!(!has_binary(&to_args(&["plugins", "--short"])));
+    }
+
+    #[test]
+    fn help_needs_no_release() {
+        let is_help = |name, args: &[&str]| is_help(name, &to_args(args));
+        assert!(is_help("attack", &["plugins", "--help"]));
+        assert!(is_help("attack", &["plugins", "--short", "-h"]));
+        assert!(is_help("attack", &["help", "plugins"]));
+        assert!(is_help("attack", &[]));
+        assert!(is_help("differential", &["--help"]));
+        assert!(!is_help("differential", &[]));
+        assert!(!is_help("attack", &["plugins", "--server", "real"]));
+    }
 }

@@ -70,6 +70,15 @@ const ATTACKS: &[Attack] = &[
     Attack::Fault(Fault::Hang),
 ];
 
+impl Attack {
+    /// Why the attack cannot run on this server, if it cannot.
+    fn skip_reason(self, server: ServerKind) -> Option<&'static str> {
+        let stops_server = matches!(self, Self::Fault(_));
+        let reason = "only the embedded API server can be stopped and continued";
+        (stops_server && server == ServerKind::Real).then_some(reason)
+    }
+}
+
 impl Named for Attack {
     fn name(&self) -> &str {
         match self {
@@ -114,7 +123,8 @@ pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
             neighbor: None,
         })
     };
-    attack::run(&args.attack, ATTACKS, run).await
+    let skip_reason = |attack: &Attack| attack.skip_reason(args.server);
+    attack::run_unless(&args.attack, ATTACKS, skip_reason, run).await
 }
 
 async fn execute(

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use kube::Client;
 use outrigger_testing::kubernetes::{self, RealKubernetes};
 
@@ -72,7 +72,7 @@ impl Cluster {
         Self::start_with(binary, directory, ServerKind::Embedded).await
     }
 
-    /// Starts a server and a controller, which installs the CRDs.
+    /// Starts a server and a controller, which installs the CRDs, and waits until the controller reconciles.
     pub(super) async fn start_with(
         binary: &Path,
         directory: &Path,
@@ -92,6 +92,8 @@ impl Cluster {
             repository,
             controller_log,
         };
+        let reconciling = cluster.plugins.wait_until_reconciling().await;
+        reconciling.with_context(|| cluster.controller_log_tail())?;
         Ok((cluster, controller))
     }
 

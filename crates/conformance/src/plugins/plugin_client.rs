@@ -74,6 +74,17 @@ impl PluginClient {
         created.try_collect::<()>().await
     }
 
+    /// Waits until the controller reconciles plugins. A real API server accepts the first objects of a new CRD only seconds
+    /// after it serves lists of them.
+    pub(super) async fn wait_until_reconciling(&self) -> anyhow::Result<()> {
+        const NAME: &str = "first";
+        let disabled = self.plugin(NAME, json!({"enabled": false}))?;
+        self.create(vec![disabled]).await?;
+        self.wait_until_reconciled(1, CRD_TIMEOUT).await?;
+        self.delete(vec![NAME.to_owned()]).await?;
+        self.wait_until_reconciled(0, CRD_TIMEOUT).await
+    }
+
     pub(super) async fn delete(&self, names: Vec<String>) -> anyhow::Result<()> {
         let deleted = names.into_iter().map(|name| async move {
             let deleted = self.api.delete(&name, &DeleteParams::default()).await;
@@ -91,8 +102,18 @@ impl PluginClient {
         count: usize,
         within: Duration,
     ) -> anyhow::Result<()> {
-        self.wait_until(within, |total, pending| total == count && pending == 0)
-            .await
+        self.wait_until_all(count, is_reconciled, within).await
+    }
+
+    /// Watches until there are `count` plugins and each satisfies a condition.
+    pub(super) async fn wait_until_all(
+        &self,
+        count: usize,
+        is_done: impl Fn(&Plugin) -> bool,
+        within: Duration,
+    ) -> anyhow::Result<()> {
+        let is_met = |total, pending| total == count && pending == 0;
+        self.wait_until(within, is_done, is_met).await
     }
 
     /// Watches until at least `count` plugins are Ready or Disabled at their current generation.
@@ -101,14 +122,15 @@ impl PluginClient {
         count: usize,
         within: Duration,
     ) -> anyhow::Result<()> {
-        self.wait_until(within, |total, pending| total - pending >= count)
-            .await
+        let is_met = |total, pending| total - pending >= count;
+        self.wait_until(within, is_reconciled, is_met).await
     }
 
-    /// Watches until the number of plugins and the number of those that are not reconciled meet a condition.
+    /// Watches until the number of plugins and the number of those that are not done meet a condition.
     async fn wait_until(
         &self,
         within: Duration,
+        is_done: impl Fn(&Plugin) -> bool,
         is_met: impl Fn(usize, usize) -> bool,
     ) -> anyhow::Result<()> {
         let mut pending = BTreeSet::new();
@@ -126,7 +148,7 @@ impl PluginClient {
                     Ok(Event::InitDone) => listed = true,
                     Ok(Event::Apply(plugin) | Event::InitApply(plugin)) => {
                         let name = plugin.name_any();
-                        if is_reconciled(&plugin) {
+                        if is_done(&plugin) {
                             pending.remove(&name);
                         } else {
                             pending.insert(name.clone());
@@ -148,16 +170,17 @@ impl PluginClient {
         if let Ok(done) = tokio::time::timeout(within, watch).await {
             return done;
         }
-        bail!("not reconciled in {within:?}: {}", self.pending().await?);
+        let pending = self.pending(is_done).await?;
+        bail!("not done after {within:?}: {pending}");
     }
 
-    /// The phases and messages of plugins that are not reconciled.
-    async fn pending(&self) -> anyhow::Result<String> {
+    /// The phases and messages of plugins that are not done.
+    async fn pending(&self, is_done: impl Fn(&Plugin) -> bool) -> anyhow::Result<String> {
         let plugins = self.api.list(&ListParams::default()).await?;
         let total = plugins.items.len();
         let pending: Vec<String> = plugins
             .iter()
-            .filter(|plugin| !is_reconciled(plugin))
+            .filter(|plugin| !is_done(plugin))
             .take(5)
             .map(|plugin| {
                 let status = plugin.status.clone().unwrap_or_default();

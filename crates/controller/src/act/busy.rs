@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use outrigger_api::reason::Reason;
 use outrigger_release::History;
 
 use crate::conditions::Cause;
@@ -26,5 +27,5 @@ pub(super) fn cause(history: &History, now: Timestamp) -> Option<Cause> {
         operation.revision,
         operation.status,
     );
-    Some(Cause::new("OperationInProgress", message))
+    Some(Cause::new(Reason::OperationInProgress, message))
 }

@@ -1,6 +1,7 @@
 //! Renders the fetched chart, or parses the manifests, into the desired release.
 
 use outrigger_api::plugin::{Plugin, PluginKind};
+use outrigger_api::reason::Reason;
 use outrigger_chart::manifest::hook::Event;
 use outrigger_release::{ChartSummary, Desired, History, RenderOptions};
 use outrigger_repository::Manifests;
@@ -65,7 +66,7 @@ pub(super) async fn render(
 }
 
 fn render_failed(error: &outrigger_release::Error) -> ReconcileError {
-    ReconcileError::from_release(RENDERED, "RenderFailed", error)
+    ReconcileError::from_release(RENDERED, Reason::RenderFailed, error)
 }
 
 /// Plugins of kind `template` cannot run hooks. A chart that has some is rejected, not installed without them.
@@ -84,7 +85,7 @@ fn reject_hooks(plugin: &Plugin, desired: &Desired) -> Result<(), ReconcileError
         return Ok(());
     }
     Err(ReconcileError::Rejected(Cause::new(
-        "HooksRefused",
+        Reason::HooksRefused,
         format!(
             "plugins of kind template cannot have hooks, but the chart has {}; use kind helm",
             names.join(", ")
@@ -131,7 +132,10 @@ fn push_objects(objects: &mut Vec<Value>, value: Value) {
 fn invalid_manifest(file: &str, error: &dyn std::error::Error) -> ReconcileError {
     ReconcileError::Failed {
         condition: RENDERED,
-        cause: Cause::new("BadManifest", format!("failed to parse {file}: {error}")),
+        cause: Cause::new(
+            Reason::BadManifest,
+            format!("failed to parse {file}: {error}"),
+        ),
     }
 }
 

@@ -6,6 +6,7 @@ use kube::api::{DeleteParams, Patch};
 use kube::{Api, Client};
 use outrigger_api::annotation::CASCADE;
 use outrigger_api::plugin::{Plugin, PluginStatus};
+use outrigger_api::reason::Reason;
 use outrigger_release::{ActionError, KeptObject, ObjectId, ReleaseId};
 use serde_json::json;
 
@@ -85,7 +86,7 @@ fn ignore_not_found<T>(result: Result<T, kube::Error>) -> Result<(), ReconcileEr
         }
         Err(error) => Err(ReconcileError::Failed {
             condition: READY,
-            cause: Cause::new("CascadeFailed", error::error_chain(&error)),
+            cause: Cause::new(Reason::CascadeFailed, error::error_chain(&error)),
         }),
     }
 }

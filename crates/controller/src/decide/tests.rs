@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use kube::ResourceExt as _;
 use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::plugin::{ClusterReference, Dependency, FINALIZER, PluginSpec, PluginStatus};
+use outrigger_api::reason::Reason;
 
 use super::*;
 use crate::lineage::Lineage;
@@ -99,7 +100,10 @@ fn check_waits(dependency: ObservedDependency, reason: &str, message: &str) {
     observed.dependencies.push(dependency);
     match decision(&observed) {
         Decision::Wait(cause) => {
-            assert_eq!((cause.reason, cause.message.as_str()), (reason, message));
+            assert_eq!(
+                (cause.reason.as_str(), cause.message.as_str()),
+                (reason, message)
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -184,7 +188,7 @@ fn an_installed_plugin_is_kept_but_not_changed_while_a_dependency_is_missing() {
         action(&observed, "old", blocked.as_ref(), &backoff),
         Action::None
     );
-    let cause = Cause::new("DependencyMissing", "plugin db does not exist");
+    let cause = Cause::new(Reason::DependencyMissing, "plugin db does not exist");
     assert_eq!(
         action(&observed, "new", blocked.as_ref(), &backoff),
         Action::Wait(cause)
@@ -195,7 +199,7 @@ fn an_installed_plugin_is_kept_but_not_changed_while_a_dependency_is_missing() {
 fn check_rejected(observed: &Observed, reason: &str, part: &str) {
     match decision(observed) {
         Decision::Reject(cause) => {
-            assert_eq!(cause.reason, reason);
+            assert_eq!(cause.reason.as_str(), reason);
             assert!(cause.message.contains(part), "{}", cause.message);
         }
         other => panic!("{other:?}"),
@@ -289,7 +293,7 @@ fn annotate(plugin: &mut Plugin, annotation: &str) {
 fn check_removal_blocked(observed: &Observed, reason: &str, part: &str, expected: &[&str]) {
     match decision(observed) {
         Decision::BlockRemoval { cause, cascade } => {
-            assert_eq!(cause.reason, reason);
+            assert_eq!(cause.reason.as_str(), reason);
             assert!(cause.message.contains(part), "{}", cause.message);
             let names: Vec<&str> = cascade.iter().map(|key| key.name.as_str()).collect();
             assert_eq!(names, expected);
@@ -481,7 +485,7 @@ fn check_health(before: Phase, failed: Option<bool>, is_overdue: bool, phase: Ph
     };
     let assessment = assess_health(before, &objects, time);
     let (ready, _) = assessment.explanation.unwrap();
-    assert_eq!((assessment.phase, ready.reason), (phase, reason));
+    assert_eq!((assessment.phase, ready.reason.as_str()), (phase, reason));
 }
 
 #[test]
@@ -573,7 +577,7 @@ fn a_ready_plugin_whose_objects_scale_is_degraded_only_if_that_takes_long() {
         };
         let assessment = assess_health(before, &unhealthy(has_failed), time);
         let (ready, healthy) = assessment.explanation.unwrap();
-        assert_eq!((assessment.phase, ready.reason), expected);
+        assert_eq!((assessment.phase, ready.reason.as_str()), expected);
         assert_eq!(healthy.status, ConditionStatus::False);
     };
     check(Phase::Ready, false, true, (Phase::Ready, "Progressing"));
@@ -595,7 +599,7 @@ fn a_release_of_another_plugin_is_neither_changed_nor_uninstalled() {
     let Decision::Reject(cause) = decision(&observed) else {
         panic!("{:?}", decision(&observed));
     };
-    assert_eq!(cause.reason, "ReleaseConflict");
+    assert_eq!(cause.reason, Reason::ReleaseConflict);
     assert!(
         cause.message.contains("belongs to plugin team/web"),
         "{}",
@@ -640,6 +644,6 @@ fn an_installed_plugin_is_degraded_while_its_cluster_does_not_respond() {
     let assessment = assess_health(Phase::Ready, &objects, ProgressTime::default());
     assert_eq!(assessment.phase, Phase::Degraded);
     let (ready, healthy) = assessment.explanation.unwrap();
-    assert_eq!(ready.reason, "ClusterUnreachable");
+    assert_eq!(ready.reason, Reason::ClusterUnreachable);
     assert_eq!(healthy.status, ConditionStatus::Unknown);
 }

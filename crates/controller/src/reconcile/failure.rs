@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use outrigger_api::plugin::Phase;
+use outrigger_api::reason::{EventReason, Reason};
 
 use super::Reconcile;
 use crate::conditions::Cause;
 use crate::decide;
-use crate::error::{ROLLED_BACK, ReconcileError};
+use crate::error::ReconcileError;
 use crate::events::PluginEvent;
 use crate::metrics::ReconcileResult;
 
@@ -100,7 +101,10 @@ impl Reconcile {
 
     pub(super) fn reject(&mut self, cause: &Cause) {
         if !self.is_reported(cause.reason) {
-            self.emit(PluginEvent::warning("Refused", cause.message.clone()));
+            self.emit(PluginEvent::warning(
+                EventReason::Refused,
+                cause.message.clone(),
+            ));
         }
         self.pending.mark_rejected(cause);
     }
@@ -114,11 +118,14 @@ impl Reconcile {
         }
         self.retry.failed_inputs = Some(inputs);
         let attempts = self.pending.status.attempts + 1;
-        let is_rolled_back = cause.reason == ROLLED_BACK;
+        let is_rolled_back = cause.reason == Reason::RolledBack;
         let plugin = &self.observed.plugin;
         let is_last = decide::are_retries_exhausted(plugin, attempts, is_rolled_back);
         if !self.is_reported(cause.reason) || is_last {
-            self.emit(PluginEvent::warning("Failed", cause.message.clone()));
+            self.emit(PluginEvent::warning(
+                EventReason::Failed,
+                cause.message.clone(),
+            ));
         }
         self.pending
             .mark_failed(condition, cause, is_last, &self.observed.key);

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use outrigger_api::duration;
 use outrigger_api::plugin::{Drift, Phase, PluginStatus};
+use outrigger_api::reason::{EventReason, Reason};
 
 use super::Reconcile;
 use crate::conditions::{self, APPLIED, ConditionUpdate};
@@ -100,17 +101,23 @@ impl Reconcile {
             if was_drifted {
                 let revision = self.pending.status.revision.unwrap_or_default();
                 let message = format!("revision {revision}");
-                self.pending
-                    .set_condition(ConditionUpdate::mark_true(APPLIED, "Applied", message));
+                self.pending.set_condition(ConditionUpdate::mark_true(
+                    APPLIED,
+                    Reason::Applied,
+                    message,
+                ));
             }
             return;
         }
         let message = drifted.join("; ");
         if is_kept && !was_drifted {
-            self.emit(PluginEvent::warning("Drifted", message.clone()));
+            self.emit(PluginEvent::warning(EventReason::Drifted, message.clone()));
         }
-        self.pending
-            .set_condition(ConditionUpdate::mark_true(APPLIED, "Drifted", message));
+        self.pending.set_condition(ConditionUpdate::mark_true(
+            APPLIED,
+            Reason::Drifted,
+            message,
+        ));
     }
 }
 
@@ -134,5 +141,5 @@ impl Reconcile {
 
 fn is_drifted(status: &PluginStatus) -> bool {
     let applied = conditions::find(&status.conditions, APPLIED);
-    applied.is_some_and(|applied| applied.reason == "Drifted")
+    applied.is_some_and(|applied| applied.reason == Reason::Drifted)
 }

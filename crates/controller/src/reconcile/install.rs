@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use outrigger_api::plugin::InventoryEntry;
+use outrigger_api::reason::EventReason;
 
 use super::Reconcile;
 use crate::act::{self, Mode, Progress, RolledBack};
@@ -80,7 +81,7 @@ impl Reconcile {
                 (corrected, _) => corrected,
             };
             let note = self.redactor.text(note);
-            self.emit(PluginEvent::normal("DriftCorrected", note));
+            self.emit(PluginEvent::normal(EventReason::DriftCorrected, note));
         }
         Ok(())
     }
@@ -109,7 +110,7 @@ impl Reconcile {
             Ok(Some(outcome)) => {
                 if outcome.changed > 0 {
                     let note = self.observed.objects.drifted.join("; ");
-                    self.emit(PluginEvent::normal("DriftCorrected", note));
+                    self.emit(PluginEvent::normal(EventReason::DriftCorrected, note));
                 }
                 self.record_applied(&outcome);
                 self.pending.status.inventory = outcome.inventory;
@@ -200,7 +201,7 @@ impl Reconcile {
         }
         if !outcome.warnings.is_empty() {
             let warnings = self.redactor.text(&outcome.warnings.join("; "));
-            self.emit(PluginEvent::warning("InstallWarnings", warnings));
+            self.emit(PluginEvent::warning(EventReason::InstallWarnings, warnings));
         }
         self.record_applied(&outcome);
         for child in &self.observed.objects.modified_children {

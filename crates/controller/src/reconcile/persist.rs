@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use outrigger_api::plugin::{Phase, Plugin};
+use outrigger_api::reason::{EventReason, Reason};
 
 use super::Reconcile;
 use crate::conditions::{self, READY};
@@ -145,25 +146,41 @@ impl Reconcile {
             return;
         }
         let ready = conditions::find(&status.conditions, READY);
-        let (reason, message) = ready.map_or(("", ""), |ready| (&*ready.reason, &*ready.message));
+        let message = ready.map_or("", |ready| &*ready.message);
+        let is_unhealthy =
+            ready.is_some_and(|ready| ready.has_reason(&[Reason::Timeout, Reason::Unhealthy]));
         let version = status.version.as_deref().unwrap_or_default();
         let revision = status.revision.unwrap_or_default();
+        // The spec changed, but not the release: a change that could not be deployed was reverted.
+        let installed_before = self
+            .current
+            .status
+            .as_ref()
+            .map(|status| status.installed_generation);
+        let is_adopted = revision_before.is_some()
+            && revision_before == status.revision
+            && installed_before != Some(status.installed_generation);
         let event = match (phase_before, status.phase) {
             (Phase::Degraded, Phase::Ready) if revision_before == status.revision => {
-                PluginEvent::normal("Recovered", "all objects are healthy")
+                PluginEvent::normal(EventReason::Recovered, "all objects are healthy")
             }
+            (Phase::Waiting | Phase::Failed, Phase::Ready) if is_adopted => PluginEvent::normal(
+                EventReason::Recovered,
+                format!("revision {revision} is as specified, and all objects are healthy"),
+            ),
             (_, Phase::Ready) if revision > 1 => PluginEvent::normal(
-                "Upgraded",
+                EventReason::Upgraded,
                 format!("version {version} is ready, revision {revision}"),
             ),
-            (_, Phase::Ready) => {
-                PluginEvent::normal("Installed", format!("version {version} is ready"))
-            }
+            (_, Phase::Ready) => PluginEvent::normal(
+                EventReason::Installed,
+                format!("version {version} is ready"),
+            ),
             (Phase::Degraded, Phase::Degraded) | (Phase::Waiting, Phase::Waiting) => return,
-            (_, Phase::Degraded) => PluginEvent::warning("Degraded", message),
-            (_, Phase::Waiting) => PluginEvent::normal("Waiting", message),
-            (_, Phase::Failed) if matches!(reason, "Timeout" | "Unhealthy") => {
-                PluginEvent::warning("Failed", message)
+            (_, Phase::Degraded) => PluginEvent::warning(EventReason::Degraded, message),
+            (_, Phase::Waiting) => PluginEvent::normal(EventReason::Waiting, message),
+            (_, Phase::Failed) if is_unhealthy => {
+                PluginEvent::warning(EventReason::Failed, message)
             }
             _ => return,
         };

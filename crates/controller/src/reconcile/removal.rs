@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use outrigger_api::annotation::FORCE;
 use outrigger_api::plugin::Plugin;
+use outrigger_api::reason::EventReason;
 use outrigger_release::{KeptObject, ObjectId};
 
 use super::Reconcile;
@@ -32,20 +33,21 @@ impl Reconcile {
         }
         let objects = act::inventory_summary(&self.observed.status.inventory);
         let event = match self.uninstall(force).await {
-            Ok(kept) => {
-                PluginEvent::normal("Removed", removed_message(&self.observed.plugin, &kept))
-            }
+            Ok(kept) => PluginEvent::normal(
+                EventReason::Removed,
+                removed_message(&self.observed.plugin, &kept),
+            ),
             Err(ReconcileError::Superseded) => {
                 self.record_error(ReconcileError::Superseded);
                 return false;
             }
             // The kubeconfig of the cluster no longer exists, so nothing can be uninstalled.
             Err(ReconcileError::Wait(cause)) => PluginEvent::warning(
-                "Orphaned",
+                EventReason::Orphaned,
                 format!("{}; objects left behind: {objects}", cause.message),
             ),
             Err(error) if force => PluginEvent::warning(
-                "Orphaned",
+                EventReason::Orphaned,
                 format!("removed by force; objects possibly left behind: {objects} ({error})"),
             ),
             Err(error) => {
@@ -59,7 +61,7 @@ impl Reconcile {
     /// Releases the plugin without uninstalling the release. Returns whether the plugin was deleted.
     pub(super) async fn disown(&mut self, owner: &Key) -> bool {
         let message = format!("the release belongs to plugin {owner} and stays installed");
-        self.release_plugin(PluginEvent::normal("Removed", message))
+        self.release_plugin(PluginEvent::normal(EventReason::Removed, message))
             .await
     }
 
@@ -68,7 +70,7 @@ impl Reconcile {
         let objects = act::inventory_summary(&self.observed.status.inventory);
         let message =
             format!("the plugin was suspended, so its release stays installed: {objects}");
-        self.release_plugin(PluginEvent::warning("Orphaned", message))
+        self.release_plugin(PluginEvent::warning(EventReason::Orphaned, message))
             .await
     }
 
@@ -99,7 +101,10 @@ impl Reconcile {
         let retry_at = self.next_transient_retry();
         self.requeue_by(retry_at);
         if self.retry.transient_failures == 1 {
-            self.emit(PluginEvent::warning("RemovalFailed", error.to_string()));
+            self.emit(PluginEvent::warning(
+                EventReason::RemovalFailed,
+                error.to_string(),
+            ));
         }
         let message = format!(
             "{error}; retrying; annotate it with {FORCE}=true to remove it without waiting"
@@ -112,7 +117,7 @@ impl Reconcile {
     pub(super) async fn block_removal(&mut self, cause: &Cause, cascade: &[Key]) {
         if !self.is_reported(cause.reason) {
             self.emit(PluginEvent::warning(
-                "RemovalBlocked",
+                EventReason::RemovalBlocked,
                 cause.message.clone(),
             ));
         }

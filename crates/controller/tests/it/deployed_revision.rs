@@ -2,12 +2,11 @@
 //! that failed before.
 
 use kube::api::{Patch, PatchParams};
-use kube::runtime::wait::await_condition;
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_testing::embedded_api::charts;
 use serde_json::json;
 
-use crate::harness::{Harness, TIMEOUT};
+use crate::harness::{Harness, is_drifted};
 
 const RECORD: &str = "sh.helm.release.v1.config.v1";
 
@@ -16,61 +15,24 @@ async fn delete_record(harness: &Harness, name: &str) {
     secrets.delete(name, &Default::default()).await.unwrap();
 }
 
-async fn until_exists(harness: &Harness, api_version: &str, kind: &str, name: &str) {
-    let objects = harness.objects(api_version, kind);
-    let exists = await_condition(
-        objects,
-        name,
-        |object: Option<&kube::core::DynamicObject>| object.is_some(),
-    );
-    let exists = tokio::time::timeout(TIMEOUT, exists).await;
-    let status = async || harness.plugins().get_opt(name).await.unwrap();
-    match exists {
-        Ok(found) => found.map(|_| ()).unwrap(),
-        Err(_) => panic!(
-            "{kind} {name} is missing: {:#?}",
-            status().await.map(|plugin| plugin.status)
-        ),
-    }
-}
-
 #[tokio::test]
-async fn a_deleted_release_record_is_restored() {
+async fn a_deleted_release_record_is_restored_under_its_number() {
     let harness = Harness::new().await;
     harness.create("config", "config", json!({})).await;
     harness.until_ready("config").await;
-    delete_record(&harness, RECORD).await;
-    until_exists(&harness, "v1", "Secret", RECORD).await;
-    let note = harness.until_event("config", "DriftCorrected").await;
-    assert_eq!(note, format!("release record default/{RECORD} is missing"));
-    let plugin = harness.until_ready("config").await;
-    assert_eq!(plugin.status.unwrap().revision, Some(1));
-    harness.delete("config").await;
-    harness.until_deleted("config").await;
-    assert_eq!(harness.release_objects().await, [""; 0]);
-    harness.close().await;
-}
-
-#[tokio::test]
-async fn the_record_of_a_later_revision_is_restored_under_its_number() {
-    let harness = Harness::new().await;
-    harness.create("config", "config", json!({})).await;
-    harness.until_ready("config").await;
-    harness
-        .patch("config", json!({"spec": {"values": {"text": "two"}}}))
-        .await;
-    harness
-        .until("config", |plugin| {
-            let status = plugin.status.as_ref();
-            plugin.is_ready() && status.is_some_and(|status| status.revision == Some(2))
-        })
-        .await;
+    let values = json!({"spec": {"values": {"text": "two"}}});
+    harness.patch("config", values).await;
+    let is_upgraded = |plugin: &Plugin| {
+        let status = plugin.status.as_ref();
+        plugin.is_ready() && status.is_some_and(|status| status.revision == Some(2))
+    };
+    harness.until("config", is_upgraded).await;
     let record = "sh.helm.release.v1.config.v2";
     delete_record(&harness, record).await;
-    until_exists(&harness, "v1", "Secret", record).await;
-    harness.until_event("config", "DriftCorrected").await;
-    let plugin = harness.until_ready("config").await;
-    assert_eq!(plugin.status.unwrap().revision, Some(2));
+    harness.until_exists("v1", "Secret", record).await;
+    let note = harness.until_event("config", "DriftCorrected").await;
+    assert_eq!(note, format!("release record default/{record} is missing"));
+    harness.until("config", is_upgraded).await;
     harness.close().await;
 }
 
@@ -91,24 +53,11 @@ async fn a_plugin_is_not_ready_without_its_release_record() {
     harness.close().await;
 }
 
-#[tokio::test]
-async fn a_record_that_was_deleted_while_the_controller_was_down_is_restored() {
-    let mut harness = Harness::new().await;
-    harness.create("config", "config", json!({})).await;
-    harness.until_ready("config").await;
-    harness.stop().await;
-    delete_record(&harness, RECORD).await;
-    harness.start(|_| {});
-    until_exists(&harness, "v1", "Secret", RECORD).await;
-    harness.until_ready("config").await;
-    harness.close().await;
-}
-
 /// Deletes the ConfigMap of a plugin and waits until it is there again.
 async fn assert_protected(harness: &Harness, name: &str) {
     let maps = harness.config_maps();
     maps.delete(name, &Default::default()).await.unwrap();
-    until_exists(harness, "v1", "ConfigMap", name).await;
+    harness.until_exists("v1", "ConfigMap", name).await;
     let note = harness.until_event(name, "DriftCorrected").await;
     assert_eq!(note, format!("ConfigMap default/{name} is missing"));
     assert_eq!(harness.text(name).await.as_deref(), Some("hello"));
@@ -205,7 +154,7 @@ async fn an_upgrade_that_was_rolled_back_is_not_repeated_until_a_reconcile_is_re
     harness.start(|_| {});
     let maps = harness.config_maps();
     maps.delete("web", &Default::default()).await.unwrap();
-    until_exists(&harness, "v1", "ConfigMap", "web").await;
+    harness.until_exists("v1", "ConfigMap", "web").await;
     let status = harness.get("web").await.status.unwrap();
     assert_eq!((status.attempts, status.revision), (1, Some(3)));
     assert_eq!(harness.text("web").await.as_deref(), Some("hello"));
@@ -256,11 +205,6 @@ async fn disable(harness: &Harness, name: &str) {
     let plugins = harness.plugins();
     plugins.patch(name, &parameters, &patch).await.unwrap();
     harness.until_phase(name, Phase::Disabled).await;
-}
-
-fn is_drifted(plugin: &Plugin) -> bool {
-    let applied = plugin.condition("Applied");
-    applied.is_some_and(|applied| applied.reason == "Drifted")
 }
 
 #[tokio::test]

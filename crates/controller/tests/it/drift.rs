@@ -9,7 +9,7 @@ use outrigger_api::plugin::Phase;
 use outrigger_testing::embedded_api::charts;
 use serde_json::{Value, json};
 
-use crate::harness::Harness;
+use crate::harness::{Harness, is_drifted};
 
 async fn modify(harness: &Harness, name: &str, text: &str) {
     let parameters = PatchParams {
@@ -23,25 +23,13 @@ async fn modify(harness: &Harness, name: &str, text: &str) {
         .unwrap();
 }
 
-/// Waits until the ConfigMap of a release has a text.
-async fn until_text(harness: &Harness, name: &str, text: &str) {
-    let is_met = |map: Option<&kube::core::DynamicObject>| {
-        map.is_some_and(|map| map.data["data"]["text"] == text)
-    };
-    let met = kube::runtime::wait::await_condition(harness.config_maps(), name, is_met);
-    tokio::time::timeout(crate::harness::TIMEOUT, met)
-        .await
-        .unwrap()
-        .unwrap();
-}
-
 #[tokio::test]
 async fn drift_is_corrected() {
     let harness = Harness::new().await;
     harness.create("config", "config", json!({})).await;
     harness.until_ready("config").await;
     modify(&harness, "config", "wrong").await;
-    until_text(&harness, "config", "hello").await;
+    harness.until_text("config", "hello").await;
     let note = harness.until_event("config", "DriftCorrected").await;
     assert_eq!(note, "ConfigMap default/config was modified: .data.text");
     let plugin = harness.until_ready("config").await;
@@ -59,7 +47,7 @@ async fn a_deleted_object_is_recreated() {
         .delete("web", &Default::default())
         .await
         .unwrap();
-    until_text(&harness, "web", "hello").await;
+    harness.until_text("web", "hello").await;
     harness.until_ready("web").await;
     harness.close().await;
 }
@@ -77,19 +65,14 @@ async fn drift_is_reported_and_kept_with_policy_warn() {
         note.contains("ConfigMap default/config was modified"),
         "{note}"
     );
-    let drifted = |plugin: &outrigger_api::plugin::Plugin| {
-        plugin
-            .condition("Applied")
-            .is_some_and(|applied| applied.reason == "Drifted")
-    };
-    harness.until("config", drifted).await;
+    harness.until("config", is_drifted).await;
     assert_eq!(harness.text("config").await.as_deref(), Some("wrong"));
     harness
         .patch("config", json!({"spec": {"drift": "correct"}}))
         .await;
-    until_text(&harness, "config", "hello").await;
+    harness.until_text("config", "hello").await;
     harness
-        .until("config", |plugin| !drifted(plugin) && plugin.is_ready())
+        .until("config", |plugin| !is_drifted(plugin) && plugin.is_ready())
         .await;
     harness.close().await;
 }
@@ -106,7 +89,7 @@ async fn drift_is_ignored_with_policy_ignore() {
     modify(&harness, "config", "wrong").await;
     modify(&harness, "other", "wrong").await;
     // The same watch reports both, the other one later.
-    until_text(&harness, "other", "hello").await;
+    harness.until_text("other", "hello").await;
     assert_eq!(harness.text("config").await.as_deref(), Some("wrong"));
     let reasons = harness.events("config").await;
     assert!(
@@ -125,8 +108,13 @@ async fn drift_while_the_controller_was_down_is_corrected() {
     harness.until_ready("config").await;
     harness.stop().await;
     modify(&harness, "config", "wrong").await;
+    let record = "sh.helm.release.v1.config.v1";
+    let secrets = harness.objects("v1", "Secret");
+    secrets.delete(record, &Default::default()).await.unwrap();
     harness.start(|_| {});
-    until_text(&harness, "config", "hello").await;
+    harness.until_text("config", "hello").await;
+    harness.until_exists("v1", "Secret", record).await;
+    harness.until_ready("config").await;
     harness.close().await;
 }
 
@@ -145,7 +133,7 @@ async fn fields_of_other_managers_are_not_drift() {
         .await
         .unwrap();
     modify(&harness, "other", "wrong").await;
-    until_text(&harness, "other", "hello").await;
+    harness.until_text("other", "hello").await;
     let map = harness.config_maps().get("config").await.unwrap();
     assert_eq!(map.data["data"]["more"], "x");
     let events = harness.events("config").await;
@@ -231,7 +219,7 @@ data:
     };
     let before = password().await;
     modify(&harness, "random", "wrong").await;
-    until_text(&harness, "random", "hello").await;
+    harness.until_text("random", "hello").await;
     harness.until_ready("random").await;
     assert_eq!(password().await, before);
     harness.close().await;
@@ -266,7 +254,7 @@ async fn a_change_by_the_same_field_manager_is_corrected() {
     harness.create("config", "config", json!({})).await;
     harness.until_ready("config").await;
     apply_as_helm(&harness, "config", "wrong").await;
-    until_text(&harness, "config", "hello").await;
+    harness.until_text("config", "hello").await;
     harness.until_event("config", "DriftCorrected").await;
     harness.until_ready("config").await;
     harness.close().await;
@@ -281,7 +269,7 @@ async fn a_change_by_the_same_field_manager_in_the_same_second_is_corrected() {
         harness.create(&name, "config", json!({})).await;
         harness.until_ready(&name).await;
         apply_as_helm_at_once(&harness, &name, "wrong").await;
-        until_text(&harness, &name, "hello").await;
+        harness.until_text(&name, "hello").await;
         harness.until_ready(&name).await;
     }
     harness.close().await;

@@ -270,9 +270,9 @@ spec:
         .create("gadget", "gadget", json!({"retries": 0}))
         .await;
     let message = harness.until_reason("gadget", "KindMissing").await;
-    assert!(
-        message.contains("no matches for kind \"Gadget\""),
-        "{message}"
+    assert_eq!(
+        message,
+        "waiting for the cluster to define kind Gadget (example.com/v1)"
     );
     assert_eq!(harness.get("gadget").await.phase(), Phase::Waiting);
     harness.create("definition", "definition", json!({})).await;

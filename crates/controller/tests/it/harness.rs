@@ -240,6 +240,52 @@ impl Harness {
         self.objects("v1", "ConfigMap")
     }
 
+    /// Waits until an object satisfies a condition.
+    #[track_caller]
+    fn until_object<'a>(
+        &'a self,
+        objects: Api<DynamicObject>,
+        name: &'a str,
+        is_met: impl Fn(&DynamicObject) -> bool + 'a,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        let caller = std::panic::Location::caller();
+        Box::pin(async move {
+            let condition = |object: Option<&DynamicObject>| object.is_some_and(&is_met);
+            let waited = await_condition(objects.clone(), name, condition);
+            if let Ok(waited) = tokio::time::timeout(TIMEOUT, waited).await {
+                waited.unwrap();
+                return;
+            }
+            let object = objects.get_opt(name).await;
+            let plugins = self.plugins().list(&Default::default()).await.unwrap();
+            let states: Vec<_> = plugins.into_iter().map(|plugin| plugin.status).collect();
+            panic!("{caller}: {name} is {object:#?}, the plugins are {states:#?}")
+        })
+    }
+
+    /// Waits until an object exists.
+    #[track_caller]
+    pub(crate) fn until_exists<'a>(
+        &'a self,
+        api_version: &str,
+        kind: &str,
+        name: &'a str,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        self.until_object(self.objects(api_version, kind), name, |_| true)
+    }
+
+    /// Waits until the ConfigMap of a release has a text.
+    #[track_caller]
+    pub(crate) fn until_text<'a>(
+        &'a self,
+        name: &'a str,
+        text: &'a str,
+    ) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+        self.until_object(self.config_maps(), name, move |map| {
+            map.data["data"]["text"] == text
+        })
+    }
+
     /// The text in the ConfigMap of a release of the charts.
     pub(crate) async fn text(&self, name: &str) -> Option<String> {
         let map = self.config_maps().get_opt(name).await.unwrap()?;
@@ -356,6 +402,12 @@ impl DetachedController {
 }
 
 /// Starts a server whose workloads become ready quickly.
+/// Whether a plugin reports drift.
+pub(crate) fn is_drifted(plugin: &Plugin) -> bool {
+    let applied = plugin.condition("Applied");
+    applied.is_some_and(|applied| applied.reason == "Drifted")
+}
+
 pub(crate) async fn start_server() -> Server {
     embedded_api::start(Duration::from_millis(5)).await
 }

@@ -49,6 +49,28 @@ async fn a_plugin_is_installed_upgraded_disabled_and_deleted() {
     harness.close().await;
 }
 
+/// The event said that the version was installed again.
+#[tokio::test]
+async fn a_reverted_change_that_could_not_be_deployed_is_not_an_installation() {
+    let harness = Harness::new().await;
+    harness.create("config", "config", json!({})).await;
+    harness.until_ready("config").await;
+    harness
+        .patch("config", json!({"spec": {"version": "9.9.9"}}))
+        .await;
+    harness.until_reason("config", "ChartNotFound").await;
+    harness
+        .patch("config", json!({"spec": {"version": null}}))
+        .await;
+    harness.until_ready("config").await;
+    let note = harness.until_event("config", "Recovered").await;
+    assert_eq!(
+        note,
+        "revision 1 is as specified, and all objects are healthy"
+    );
+    harness.close().await;
+}
+
 #[tokio::test]
 async fn each_transition_emits_one_event() {
     let harness = Harness::new().await;

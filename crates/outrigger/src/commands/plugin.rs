@@ -27,7 +27,7 @@ mod read_args;
 mod reconcile;
 mod release;
 mod removal;
-mod repo_path;
+pub(crate) mod repo_path;
 mod rollback;
 mod set;
 mod show;
@@ -58,7 +58,7 @@ pub(crate) enum Verb {
     #[command(visible_alias = "ls")]
     List(list::Args),
     /// Show details of a plugin
-    #[command(after_help = show::EXAMPLES)]
+    #[command(after_help = show::EXAMPLES, visible_alias = "describe", aliases = ["get", "status"])]
     Show(read_args::ReadArgs),
     /// Install plugins, from flags or from files
     Install(Box<install::Args>),
@@ -110,7 +110,8 @@ async fn run_verb(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Install(args) => install::run(args, printer).await,
         Verb::Enable(args) => enable::run(args, printer).await,
         Verb::Disable(args) => {
-            let outcome = Outcome::new("disabled", WaitCondition::Disabled);
+            let outcome =
+                Outcome::new("disabled", WaitCondition::Disabled).requested("is being disabled");
             args.run(disable::disable, outcome, printer).await
         }
         Verb::Set(args) => set::run(args, printer).await,

@@ -1,20 +1,24 @@
 //! `outrigger repository`: manages the chart repositories of a cluster, which are Repository objects.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::anyhow;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use anyhow::{anyhow, bail};
+use kube::api::{DeleteParams, ListParams};
+use kube::runtime::wait::await_condition;
 use kube::{Api, ResourceExt as _};
-use outrigger_api::repository::{Repository, RepositorySpec, SecretReference};
+use outrigger_api::condition::Condition;
+use outrigger_api::repository::Repository;
 use serde::Serialize;
 
-use super::plugin::connect::ClusterFlags;
+use super::plugin::connect::{ClusterFlags, invalid};
 use super::plugin::unreachable;
 use super::runtime;
-use crate::arguments::OutputFlag;
+use crate::arguments::{Output, OutputFlag};
 use crate::printer::{Printer, Row};
-use crate::report::UsageError;
+use crate::report::note;
 
+mod add;
 mod search;
 mod update;
 
@@ -31,7 +35,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Verb {
     /// Add a repository
-    Add(AddArgs),
+    Add(Box<add::Args>),
     /// List repositories
     #[command(visible_alias = "ls")]
     List(ListArgs),
@@ -42,24 +46,6 @@ pub(crate) enum Verb {
     /// Remove repositories
     #[command(visible_alias = "rm")]
     Remove(NamesArgs),
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct AddArgs {
-    name: String,
-    /// https://, oci:// or file:// URL
-    url: String,
-    /// Priority among repositories with the same chart; the lowest value is used
-    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
-    priority: i32,
-    /// Secret with credentials and certificates
-    #[arg(long, value_name = "NAMESPACE/NAME")]
-    secret: Option<String>,
-    /// The charts are addons of the platform
-    #[arg(long)]
-    system: bool,
-    #[command(flatten)]
-    cluster: ClusterFlags,
 }
 
 #[derive(Debug, clap::Args)]
@@ -85,10 +71,12 @@ struct Listed {
     priority: i32,
     system: bool,
     ready: String,
+    message: String,
 }
 
 impl Row for Listed {
-    const HEADERS: &'static [&'static str] = &["NAME", "URL", "PRIORITY", "SYSTEM", "READY"];
+    const HEADERS: &'static [&'static str] =
+        &["NAME", "URL", "PRIORITY", "SYSTEM", "READY", "MESSAGE"];
 
     fn cells(&self) -> Vec<String> {
         vec![
@@ -97,6 +85,7 @@ impl Row for Listed {
             self.priority.to_string(),
             self.system.to_string(),
             self.ready.clone(),
+            self.message.clone(),
         ]
     }
 }
@@ -104,7 +93,7 @@ impl Row for Listed {
 pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
     runtime::run(async {
         match verb {
-            Verb::Add(args) => add(args, printer).await,
+            Verb::Add(args) => add::run(args, printer).await,
             Verb::List(args) => list(args, printer).await,
             Verb::Search(args) => search::run(args, printer).await,
             Verb::Update(args) => update::run(args, printer).await,
@@ -125,7 +114,7 @@ fn explain(error: &kube::Error, name: &str) -> anyhow::Error {
         404 => anyhow!("the Repository CRD (repositories.outrigger.dev) is not installed"),
         409 => anyhow!("repository {name} already exists"),
         403 => anyhow!("access denied: {}", status.message),
-        422 => anyhow!("repository {name} is invalid: {}", status.message),
+        422 => anyhow!("{}", invalid("repository", name, &status.message)),
         _ => anyhow!(status.message.clone()),
     }
 }
@@ -134,29 +123,26 @@ async fn api(cluster: &ClusterFlags) -> anyhow::Result<Api<Repository>> {
     Ok(Api::all(cluster.connect().await?.client))
 }
 
-async fn add(args: &AddArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let secret_ref = match args.secret.as_deref().map(|secret| secret.split_once('/')) {
-        None => None,
-        Some(Some((namespace, name))) => Some(SecretReference {
-            name: name.to_owned(),
-            namespace: namespace.to_owned(),
-        }),
-        Some(None) => return Err(UsageError("--secret is NAMESPACE/NAME".to_owned()).into()),
-    };
-    let spec = RepositorySpec {
-        url: args.url.clone(),
-        priority: args.priority,
-        secret_ref,
-        system: args.system,
-    };
-    let repository = Repository::new(&args.name, spec);
-    let repositories = api(&args.cluster).await?;
-    let created = repositories
-        .create(&PostParams::default(), &repository)
-        .await;
-    created.map_err(|error| explain(&error, &args.name))?;
-    printer.line(&format!("repository {} added", args.name))?;
-    Ok(ExitCode::SUCCESS)
+/// Waits until a repository satisfies a condition. Returns `None` if it does not in time.
+async fn until(
+    api: &Api<Repository>,
+    name: &str,
+    is_met: impl Fn(&Repository) -> bool,
+    timeout: Duration,
+) -> anyhow::Result<Option<Repository>> {
+    let condition = |repository: Option<&Repository>| repository.is_none_or(&is_met);
+    match tokio::time::timeout(timeout, await_condition(api.clone(), name, condition)).await {
+        Ok(Ok(Some(repository))) => Ok(Some(repository)),
+        Ok(Ok(None)) => bail!("repository {name} does not exist"),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+fn ready_condition(repository: &Repository) -> Option<&Condition> {
+    let status = repository.status.as_ref()?;
+    let mut conditions = status.conditions.iter();
+    conditions.find(|condition| condition.kind == "Ready")
 }
 
 async fn list(args: &ListArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -164,24 +150,25 @@ async fn list(args: &ListArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let found = found.list(&ListParams::default()).await;
     let found = found.map_err(|error| explain(&error, ""))?;
     let rows: Vec<Listed> = found.items.iter().map(row).collect();
+    if rows.is_empty() && args.output.output == Output::Table {
+        note("no repositories in the cluster");
+        return Ok(ExitCode::SUCCESS);
+    }
     printer.list(args.output.output, &rows)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn row(repository: &Repository) -> Listed {
-    let conditions = repository
-        .status
-        .iter()
-        .flat_map(|status| &status.conditions);
-    let mut ready = conditions
-        .filter(|condition| condition.kind == "Ready")
-        .map(|condition| format!("{:?}", condition.status));
+    let ready = ready_condition(repository);
+    let message = ready.map(|ready| ready.message.clone());
+    let ready = ready.map(|ready| format!("{:?}", ready.status));
     Listed {
         name: repository.name_any(),
         url: outrigger_repository::redacted(&repository.spec.url),
         priority: repository.spec.priority,
         system: repository.spec.system,
-        ready: ready.next_back().unwrap_or_else(|| "Unknown".to_owned()),
+        ready: ready.unwrap_or_else(|| "Unknown".to_owned()),
+        message: message.unwrap_or_default(),
     }
 }
 
@@ -208,7 +195,7 @@ mod tests {
         let message = "Repository.outrigger.dev \"bad\" is invalid: spec.url: Invalid value";
         assert_eq!(
             text(422, message),
-            format!("repository bad is invalid: {message}")
+            "repository bad is invalid: spec.url: Invalid value"
         );
         let message = "repositories.outrigger.dev \"bad\" not found";
         assert_eq!(text(404, message), "repository bad does not exist");

@@ -1,9 +1,18 @@
 //! A running `outrigger up` for tests that run commands as a user would, and the normalization of what they print.
 
+use std::fmt::Debug;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config, Resource};
+use outrigger_api::plugin::Plugin;
 use outrigger_testing::TestContext;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// A cluster, and the folder in which its commands run. It ends when it is dropped.
 pub(crate) struct LocalCluster {
@@ -46,6 +55,39 @@ impl LocalCluster {
             up,
             kubeconfig: kubeconfig.trim().to_owned(),
         }
+    }
+
+    /// Changes a ConfigMap of the namespace `default` as another tool would.
+    pub(crate) fn patch_config_map(&self, name: &str, patch: &Value) {
+        self.patch::<ConfigMap>(name, patch);
+    }
+
+    /// Changes a plugin of the namespace `default`.
+    pub(crate) fn patch_plugin(&self, name: &str, patch: &Value) {
+        self.patch::<Plugin>(name, patch);
+    }
+
+    fn patch<K>(&self, name: &str, patch: &Value)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned,
+    {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).unwrap();
+            let options = KubeConfigOptions::default();
+            let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+            let client = Client::try_from(config.unwrap()).unwrap();
+            let api: Api<K> = Api::namespaced(client, "default");
+            let parameters = PatchParams {
+                field_manager: Some("someone-else".to_owned()),
+                ..PatchParams::default()
+            };
+            let patched = api.patch(name, &parameters, &Patch::Merge(patch)).await;
+            patched.unwrap();
+        });
     }
 
     /// What a command on the cluster prints, stdout before stderr, and its exit code unless that is 0.

@@ -71,8 +71,38 @@ fn conflicting_and_invalid_flags_are_usage_errors() {
     assert!(text.starts_with("exit code: 2"), "{text}");
     let text = run(&["plugin", "disable", "web", "--cascade", "--force"]);
     assert!(text.starts_with("exit code: 2"), "{text}");
-    let text = run(&["plugin", "set", "web"]);
-    assert!(text.contains("no change requested"), "{text}");
+    for (args, message) in [
+        (&["plugin", "set", "web"][..], "no change requested"),
+        (&["plugin", "upgrade", "web"][..], "no change requested"),
+        (
+            &["plugin", "install", "./web"][..],
+            "the name of the plugin is missing",
+        ),
+        (
+            &["plugin", "install", "web", "./web", "--repo", "https://x"][..],
+            "both ./web and --repo specify a source",
+        ),
+        (
+            &["plugin", "set", "web", "--set", "a"][..],
+            "failed parsing --set data",
+        ),
+        (
+            &["repository", "add", "site", "htps://charts.example.com"][..],
+            "unknown scheme; use https, http, file or oci",
+        ),
+        (
+            &["repository", "add", "site", "charts"][..],
+            "expected the URL",
+        ),
+        (
+            &["repository", "add", "site", "https://x", "--secret", "a"][..],
+            "expected NAMESPACE/NAME",
+        ),
+    ] {
+        let text = run(args);
+        assert!(text.starts_with("exit code: 2"), "{args:?}: {text}");
+        assert!(text.contains(message), "{args:?}: {text}");
+    }
     let text = run(&["plugin", "wait", "web", "--timeout", "soon"]);
     assert!(
         text.contains("expected a duration such as 90s or 5m"),

@@ -29,6 +29,8 @@ impl fmt::Display for Plan {
                 "no changes: {} stays at revision {}",
                 self.release, self.revision
             )?,
+            Action::Install => write!(f, "install {} as revision {}", self.release, self.revision)?,
+            Action::Repair => write!(f, "repair {} at revision {}", self.release, self.revision)?,
             action => write!(f, "{action} {} to revision {}", self.release, self.revision)?,
         }
         writeln!(f, " ({} {})", self.chart.name, self.chart.version)?;

@@ -29,6 +29,14 @@ pub struct ChartSummary {
     pub app_version: String,
 }
 
+/// The templates of a chart and its default values.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ChartContent {
+    /// By name, in Base64. Empty for large charts, of which records have no templates.
+    pub(crate) templates: BTreeMap<String, String>,
+    default_values: Option<Value>,
+}
+
 /// A chart as release records store it. Cheap to clone.
 #[derive(Clone)]
 pub struct StoredChart {
@@ -93,12 +101,16 @@ impl StoredChart {
         &self.inner.json
     }
 
-    /// The templates by name, in Base64. Empty for large charts, of which records have no templates.
-    pub(crate) fn templates(&self) -> BTreeMap<String, String> {
+    /// What determines the result of a render.
+    pub(crate) fn content(&self) -> ChartContent {
         #[derive(Default, Deserialize)]
-        struct Templates {
+        struct Content {
             #[serde(default)]
             templates: Option<Vec<Template>>,
+            #[serde(default)]
+            values: Value,
+            #[serde(default)]
+            metadata: Dependencies,
         }
         #[derive(Deserialize)]
         struct Template {
@@ -106,10 +118,20 @@ impl StoredChart {
             #[serde(default)]
             data: Option<String>,
         }
-        let chart: Templates = serde_json::from_str(self.json()).unwrap_or_default();
+        #[derive(Default, Deserialize)]
+        struct Dependencies {
+            #[serde(default)]
+            dependencies: Vec<Value>,
+        }
+        let chart: Content = serde_json::from_str(self.json()).unwrap_or_default();
         let templates = chart.templates.unwrap_or_default().into_iter();
         let templates = templates.map(|file| (file.name, file.data.unwrap_or_default()));
-        templates.collect()
+        // Those of a chart with dependencies also depend on the values of the release.
+        let is_plain = chart.metadata.dependencies.is_empty();
+        ChartContent {
+            templates: templates.collect(),
+            default_values: is_plain.then_some(chart.values),
+        }
     }
 
     /// The start of a record's JSON up to and including the chart, as a separate gzip member.

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::good_plugin::{self, until};
+use super::good_plugin::{self, TIMEOUT, until};
 use crate::plugins::cluster::Cluster;
 
 const REPOSITORIES: usize = 20;
@@ -54,11 +54,9 @@ pub(super) async fn attack(
     }
     let start = Instant::now();
     plugins.create(created).await?;
-    for number in 0..REPOSITORIES {
-        let name = format!("bad-{number}");
-        let plugin = until(plugins, &name, is_reported).await?;
-        ensure!(plugin.phase() != Phase::Ready, "{name} is Ready");
-    }
+    plugins
+        .wait_until_all(REPOSITORIES, is_reported, TIMEOUT)
+        .await?;
     let reported = start.elapsed();
     ensure!(
         behavior == Behavior::Lying || reported <= limit,
@@ -86,9 +84,10 @@ pub(super) async fn attack(
 /// Whether the condition Fetched says why the chart is not there.
 fn is_reported(plugin: &Plugin) -> bool {
     let fetched = plugin.condition("Fetched");
-    fetched.is_some_and(|fetched| {
+    let says_why = fetched.is_some_and(|fetched| {
         fetched.status == ConditionStatus::False && !fetched.message.is_empty()
-    })
+    });
+    says_why && plugin.phase() != Phase::Ready
 }
 
 /// Starts a repository. Returns its address.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use outrigger_chart::values::ReadFileError;
+use outrigger_chart::values::{self, ReadFileError};
 use outrigger_chart::{Profile, ValuesOptions};
 use outrigger_gotmpl::value::Map;
 
@@ -41,6 +41,11 @@ pub(crate) struct ValuesFlags {
 impl ValuesFlags {
     /// Reads the files and merges all values in Helm's order.
     pub(crate) fn merge(&self, profile: Profile) -> anyhow::Result<Map> {
+        self.try_merge(profile).map_err(helm_error)
+    }
+
+    /// Like [`Self::merge`], with an error that tells flags from files.
+    pub(crate) fn try_merge(&self, profile: Profile) -> Result<Map, Error> {
         let mut files = Vec::new();
         for path in &self.files {
             files.push((path.clone(), read(path)?));
@@ -53,9 +58,28 @@ impl ValuesFlags {
             file: self.set_file.clone(),
             literal: self.set_literal.clone(),
         };
-        options
-            .merge(profile, &mut |path| read(path))
-            .map_err(helm_error)
+        Ok(options.merge(profile, &mut |path| read(path))?)
+    }
+}
+
+/// Why there are no values.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error(transparent)]
+    Read(#[from] ReadFileError),
+    #[error(transparent)]
+    Merge(#[from] values::Error),
+}
+
+impl Error {
+    /// Whether the text of a flag is not valid, as opposed to a file.
+    pub(crate) fn is_flag(&self) -> bool {
+        use values::Error as Merge;
+        match self {
+            Self::Merge(Merge::Set { flag, .. }) => *flag != "--set-file",
+            Self::Merge(Merge::Json(_) | Merge::JsonObject(_)) => true,
+            Self::Merge(Merge::File { .. }) | Self::Read(_) => false,
+        }
     }
 }
 

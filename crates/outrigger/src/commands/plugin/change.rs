@@ -59,10 +59,11 @@ impl<'a> Outcome<'a> {
 }
 
 impl ChangeFlags {
-    /// Changes the spec of one plugin.
+    /// Changes the spec of one plugin. `done` is what is printed after `--wait`.
     pub(super) async fn edit(
         &self,
         name: &str,
+        done: &str,
         printer: &Printer,
         change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
@@ -72,7 +73,7 @@ impl ChangeFlags {
             ensure_valid(plugin)
         })
         .await?;
-        let outcome = Outcome::new("configured", WaitCondition::Ready);
+        let outcome = Outcome::new(done, WaitCondition::Ready).requested("configured");
         self.finish(&connection, &[plugin], outcome, printer).await
     }
 

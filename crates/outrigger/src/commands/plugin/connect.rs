@@ -175,7 +175,9 @@ pub(crate) fn explain(error: &kube::Error, plugin: Option<&str>) -> anyhow::Erro
             let namespace = missing_namespace(&status.message).unwrap_or_default();
             hinted(
                 anyhow!("namespace {namespace} does not exist"),
-                &format!("kubectl create namespace {namespace} creates it"),
+                &format!(
+                    "kubectl create namespace {namespace} creates it, and so does plugin install --create-namespace"
+                ),
             )
         }
         (404, _) => hinted(
@@ -194,9 +196,18 @@ pub(crate) fn explain(error: &kube::Error, plugin: Option<&str>) -> anyhow::Erro
             anyhow!("plugin {plugin} already exists"),
             "use outrigger plugin set, upgrade or enable to change it",
         ),
-        (422, Some(plugin)) => anyhow!("plugin {plugin} is invalid: {}", status.message),
+        (422, Some(plugin)) => {
+            anyhow!("{}", invalid("plugin", plugin, &status.message))
+        }
         _ => anyhow!(status.message.clone()),
     }
+}
+
+/// Says why the API server rejects an object, without its own introduction `KIND.GROUP "NAME" is invalid: `.
+pub(crate) fn invalid(kind: &str, name: &str, message: &str) -> String {
+    let reason = message.split_once(" is invalid: ");
+    let reason = reason.map_or(message, |(_, reason)| reason);
+    format!("{kind} {name} is invalid: {reason}")
 }
 
 /// The namespace in the API server's message `namespaces "NAME" not found`.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use outrigger_api::annotation::SUSPEND;
 use outrigger_api::plugin::{Conflicts, Drift, Plugin};
+use outrigger_api::reason::Reason;
 use outrigger_controller::{Options, preview};
 use outrigger_release::{Action, Plan};
 
@@ -114,10 +115,10 @@ fn not_applied(plugin: &Plugin, action: Action) -> Option<String> {
         ));
     }
     let ready = plugin.condition("Ready");
-    let is_refused = ready.is_some_and(|ready| match ready.reason.as_str() {
-        "ReleaseConflict" => true,
-        "FieldConflict" => plugin.spec.conflicts == Conflicts::Fail,
-        _ => false,
+    let is_refused = ready.is_some_and(|ready| {
+        let is_field_conflict = ready.has_reason(&[Reason::FieldConflict]);
+        ready.has_reason(&[Reason::ReleaseConflict])
+            || (is_field_conflict && plugin.spec.conflicts == Conflicts::Fail)
     });
     if let Some(ready) = ready.filter(|_| is_refused) {
         return Some(format!(

@@ -1,8 +1,11 @@
 //! `outrigger plugin install`: creates a plugin from flags, or applies plugins from files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
 use kube::api::{Patch, PatchParams, ValidationDirective};
 use outrigger_api::plugin::{Conflicts, Dependency, Plugin, PluginKind, PluginSpec};
 
@@ -40,6 +43,7 @@ pub(crate) struct Args {
         value_name = "FILE",
         conflicts_with_all = [
             "name", "chart", "repo", "version", "path", "kind", "depends_on", "install_namespace", "image_registry", "conflicts",
+            "rollback_on_failure",
             "files", "set", "set_string", "set_json", "set_file", "set_literal",
         ]
     )]
@@ -59,6 +63,12 @@ pub(crate) struct Args {
     /// Namespace to install into [default: the namespace of the plugin]
     #[arg(long, value_name = "NAME")]
     install_namespace: Option<String>,
+    /// Create the namespaces of the plugins and of their releases if they do not exist
+    #[arg(long)]
+    create_namespace: bool,
+    /// If an upgrade fails, return to the previous revision; if the installation fails, uninstall
+    #[arg(long, alias = "atomic")]
+    rollback_on_failure: bool,
     /// Dependency, with an optional version range: `storage` or `storage@^1`; may be repeated
     #[arg(long, value_name = "PLUGIN", value_parser = parse_dependency)]
     depends_on: Vec<Dependency>,
@@ -120,6 +130,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     }
     let connection = args.change.cluster.connect().await?;
     let is_new = args.plugin_files.is_empty();
+    if args.create_namespace && !args.change.dry_run {
+        create_namespaces(&connection, &plugins).await?;
+    }
     let installed = install(&connection, plugins, is_new, args.change.dry_run).await?;
     let change = &args.change;
     let requested = if is_new { "created" } else { "applied" };
@@ -131,11 +144,14 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
 
 fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
     let name = args.name.as_deref().context("the name is missing")?;
+    if args.chart.is_none() && is_source(name) {
+        let error = UsageError("the name of the plugin is missing".to_owned());
+        return Err(error).hint(format!("outrigger plugin install NAME {name}"));
+    }
+    let source = args.chart.as_deref();
+    let source = source.and_then(|chart| local_or_remote(chart, folder));
     let (chart, repo) = match (&args.chart, &args.repo) {
-        (Some(chart), None) if is_source(chart) => (None, Some(chart.clone())),
-        (Some(chart), None) if is_local_chart(&folder.join(chart)) => {
-            (None, Some(format!("./{chart}")))
-        }
+        (Some(_), None) if source.is_some() => (None, source),
         (Some(chart), Some(_)) if is_source(chart) => {
             let text = format!("both {chart} and --repo specify a source");
             return Err(UsageError(text)).hint("use only one of them");
@@ -154,9 +170,19 @@ fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
         values: values::from_flags(&args.values)?,
         image_registry: args.image_registry.clone(),
         conflicts: args.conflicts.unwrap_or_default(),
+        rollback: args.rollback_on_failure,
         ..PluginSpec::default()
     };
     Ok(Plugin::new(name, spec))
+}
+
+/// The source that an argument names: a URL, a path, or a chart in the working directory. `None` if it is the name of a
+/// chart.
+pub(super) fn local_or_remote(chart: &str, folder: &Path) -> Option<String> {
+    if is_source(chart) {
+        return Some(chart.to_owned());
+    }
+    is_local_chart(&folder.join(chart)).then(|| format!("./{chart}"))
 }
 
 /// Whether the argument is a source, not the name of a chart.
@@ -167,6 +193,31 @@ fn is_source(chart: &str) -> bool {
 /// Whether there is a chart, as a folder or an archive. As in Helm, it takes precedence over one of a repository.
 fn is_local_chart(path: &Path) -> bool {
     path.is_file() || path.join("Chart.yaml").is_file()
+}
+
+/// Creates the namespaces of plugins and of their releases that do not exist.
+async fn create_namespaces(connection: &Connection, plugins: &[Plugin]) -> anyhow::Result<()> {
+    let own = plugins.iter().map(|plugin| {
+        let namespace = plugin.metadata.namespace.as_ref();
+        namespace.unwrap_or(&connection.namespace)
+    });
+    let installed = plugins.iter();
+    let installed = installed.filter_map(|plugin| plugin.spec.install_namespace.as_ref());
+    let namespaces: BTreeSet<&String> = own.chain(installed).collect();
+    let api: Api<Namespace> = Api::all(connection.client.clone());
+    for name in namespaces {
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(name.clone());
+        match api.create(&parameters(false), &namespace).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => {
+                let error = explain(&error, None);
+                return Err(error.context(format!("failed to create namespace {name}")));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Creates or applies the plugins, or none of them if one is invalid.

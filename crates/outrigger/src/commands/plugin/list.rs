@@ -39,7 +39,7 @@ pub(crate) struct Args {
 enum Format {
     #[default]
     Table,
-    /// The table with the release, its revision and the origin of each plugin
+    /// The table with the release, its revision and the origin of each plugin, and with whole messages
     Wide,
     Json,
     Yaml,
@@ -65,7 +65,7 @@ impl Row for PluginRow {
             phase_text(plugin),
             version(plugin),
             plugin_age(plugin),
-            message(plugin),
+            truncate(message(plugin)),
         ]
     }
 
@@ -102,7 +102,7 @@ impl Row for WideRow {
             or_dash(status.revision.map(|revision| revision.to_string())),
             or_dash(Origin::of(plugin).map(|origin| origin.to_string())),
             plugin_age(plugin),
-            message(plugin),
+            one_line(message(plugin)),
         ]
     }
 
@@ -124,11 +124,9 @@ fn plugin_age(plugin: &Plugin) -> String {
     age::since_text(created.map(|time| time.0.to_string()).as_deref())
 }
 
-fn message(plugin: &Plugin) -> String {
+fn message(plugin: &Plugin) -> &str {
     let ready = plugin.condition("Ready");
-    ready
-        .map(|ready| truncate(&ready.message))
-        .unwrap_or_default()
+    ready.map_or("", |ready| &ready.message)
 }
 
 /// The phase; as in kubectl, a plugin whose deletion was requested is terminating.
@@ -153,10 +151,14 @@ pub(super) fn phase_color(phase: Phase) -> Color {
     }
 }
 
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The message on one line, truncated to 120 characters.
 fn truncate(message: &str) -> String {
     const MAX_CHARS: usize = 120;
-    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(message);
     if line.chars().count() <= MAX_CHARS {
         return line;
     }
@@ -211,5 +213,7 @@ mod tests {
         assert!(truncate(schema).contains("- at '/replicas'"));
         assert_eq!(truncate("one\ntwo"), "one two");
         assert_eq!(truncate(&"x".repeat(300)).chars().count(), 120);
+        let schema = one_line(schema);
+        assert!(schema.ends_with("got string, want integer"), "{schema}");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use outrigger_api::annotation::SUSPEND;
 use outrigger_api::plugin::{InventoryEntry, Plugin};
+use outrigger_api::reason::Reason;
 use outrigger_release::ObjectId;
 
 use super::change::{ChangeFlags, Outcome};
@@ -145,7 +146,7 @@ fn stays(plugin: &Plugin, kept: &[String], flags: RemovalFlags) -> Option<String
         ));
     }
     let ready = plugin.condition("Ready");
-    let is_unreachable = ready.is_some_and(|ready| ready.reason == "ClusterUnreachable");
+    let is_unreachable = ready.is_some_and(|ready| ready.has_reason(&[Reason::ClusterUnreachable]));
     if flags.force && is_unreachable {
         let inventory = plugin.status.iter().flat_map(|status| &status.inventory);
         let objects: Vec<String> = inventory

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// Converts a path, or a relative `file://` URL, to an absolute `file://` URL. Other sources are unchanged.
-pub(super) fn absolute(repo: &str, base: &Path) -> String {
+pub(crate) fn absolute(repo: &str, base: &Path) -> String {
     let path = match repo.strip_prefix("file://") {
         Some(path) => path,
         None if is_path(repo) => repo,

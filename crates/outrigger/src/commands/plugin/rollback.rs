@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{anyhow, ensure};
 use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::plugin::{Plugin, PluginKind};
+use outrigger_api::reason::Reason;
 use outrigger_controller::{Options, preview};
 use outrigger_release::{Record, Revision, Status};
 use serde_json::{Map, Value};
@@ -24,9 +25,6 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger plugin rollback monitoring --wait
   outrigger plugin rollback monitoring 3 --dry-run -o yaml";
-
-/// The reason of a preview whose chart or version does not exist.
-const CHART_NOT_FOUND: &str = "ChartNotFound";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -102,9 +100,7 @@ pub(super) async fn roll_back(
     let mut restored = plugin.clone();
     restore(&mut restored, &record);
     let has_changed = restored.spec != plugin.spec;
-    if has_changed {
-        ensure_available(connection, &restored, &record).await?;
-    }
+    ensure_available(connection, &restored, &record).await?;
     let version = &record.chart.summary().version;
     if let Some(range) = replaced_range(&plugin, version) {
         note(&replaced_range_note(name, version, &range));
@@ -124,7 +120,8 @@ pub(super) async fn roll_back(
 }
 
 /// A record does not tell which repository its chart came from. A version that the current one does not have is refused:
-/// the plugin would fail. So is one whose templates differ: the rollback would deploy another chart.
+/// the plugin would fail. So is one whose templates or default values differ: the rollback would deploy another chart, or
+/// claim that nothing is to be done.
 async fn ensure_available(
     connection: &Connection,
     restored: &Plugin,
@@ -143,7 +140,7 @@ async fn ensure_available(
     };
     let planned = preview(connection.client.clone(), options, restored);
     match Box::pin(planned).await {
-        Ok(plan) if plan.desired().has_other_templates_than(record) => {
+        Ok(plan) if plan.desired().has_other_chart_than(record) => {
             let chart = record.chart.summary();
             let message = format!(
                 "revision {revision} cannot be restored: chart {} {} in the repository of the plugin is not the one that \
@@ -155,7 +152,7 @@ async fn ensure_available(
                 "use outrigger plugin upgrade {name} --repo REPO --version {version} with the repository that it came from"
             ))
         }
-        Err(error) if error.reason == CHART_NOT_FOUND => {
+        Err(error) if error.reason == Some(Reason::ChartNotFound) => {
             let message = format!(
                 "revision {revision} cannot be restored: its chart is not in the repository of the plugin: {error}"
             );

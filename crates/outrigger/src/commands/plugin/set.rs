@@ -1,6 +1,6 @@
 //! `outrigger plugin set`: changes the values of a plugin.
 
-use anyhow::{anyhow, ensure};
+use anyhow::anyhow;
 use outrigger_api::plugin::{Conflicts, Plugin};
 use outrigger_api::values::merge_maps;
 
@@ -9,7 +9,7 @@ use super::spec_flags::parse_conflicts;
 use super::values;
 use crate::commands::chart::values::ValuesFlags;
 use crate::printer::Printer;
-use crate::report::HintExt as _;
+use crate::report::{HintExt as _, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,10 +40,10 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let new = values::from_flags(&args.values)?;
-    ensure!(
-        args.reset || !new.is_empty() || !args.unset.is_empty() || args.conflicts.is_some(),
-        "no change requested: use --set, -f, --unset, --reset or --conflicts"
-    );
+    if !args.reset && new.is_empty() && args.unset.is_empty() && args.conflicts.is_none() {
+        let message = "no change requested: use --set, -f, --unset, --reset or --conflicts";
+        return Err(UsageError(message.to_owned()).into());
+    }
     let change = |plugin: &mut Plugin| {
         if args.reset {
             plugin.spec.values.clear();
@@ -57,7 +57,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         merge_maps(&mut plugin.spec.values, new.clone());
         Ok(())
     };
-    args.change.edit(&args.name, printer, change).await
+    args.change
+        .edit(&args.name, "configured", printer, change)
+        .await
 }
 
 fn unset(plugin: &mut Plugin, path: &str) -> anyhow::Result<()> {

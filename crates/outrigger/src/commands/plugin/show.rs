@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
-use outrigger_api::condition::ConditionStatus;
+use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::plugin::{Plugin, ValuesKind};
 use serde_json::Value;
 
@@ -21,6 +21,15 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger plugin show monitoring
   outrigger plugin show monitoring -o yaml";
+
+/// The conditions of the steps of an installation, in their order. Ready, which sums them up, and Removable come first.
+const STEPS: &[&str] = &[
+    "DependenciesReady",
+    "Fetched",
+    "Rendered",
+    "Applied",
+    "Healthy",
+];
 
 /// The newest events that are printed.
 const MAX_EVENTS: usize = 10;
@@ -87,7 +96,7 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
         let range = dependency.version.as_deref().unwrap_or_default();
         format!("{namespace}/{name} {range}").trim_end().to_owned()
     });
-    let desired = spec.version.clone().unwrap_or_else(|| "latest".to_owned());
+    let requested = spec.version.clone().unwrap_or_else(|| "latest".to_owned());
     let kind = serde_json::to_value(spec.kind).unwrap_or_default();
     let phase = phase_text(plugin);
     let deleted = plugin.metadata.deletion_timestamp.as_ref();
@@ -120,7 +129,7 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
                 .or_else(|| spec.chart.clone())
                 .unwrap_or_default(),
         ),
-        ("Desired", desired),
+        ("Requested", requested),
         ("Version", status.version.unwrap_or_default()),
         ("App version", status.app_version.unwrap_or_default()),
         ("Release", release),
@@ -148,10 +157,12 @@ fn with_age(time: &str) -> String {
 fn conditions(plugin: &Plugin) -> String {
     let status = plugin.status.as_ref();
     let conditions = status.map(|status| status.conditions.as_slice());
-    let conditions = conditions.unwrap_or_default();
+    let mut conditions: Vec<&Condition> = conditions.unwrap_or_default().iter().collect();
     if conditions.is_empty() {
         return String::new();
     }
+    let position = |condition: &&Condition| STEPS.iter().position(|step| *step == condition.kind);
+    conditions.sort_by_key(position);
     let mut text = "\nConditions:\n".to_owned();
     for condition in conditions {
         let status = match condition.status {
@@ -257,6 +268,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn conditions_are_in_the_order_of_the_steps_after_their_sum() {
+        let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "A", "lastTransitionTime": ""});
+        let kinds = ["Fetched", "Ready", "Healthy", "Applied", "Rendered"];
+        let plugin = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "web"}, "spec": {},
+            "status": {"conditions": kinds.map(condition)},
+        });
+        let text = conditions(&serde_json::from_value(plugin).unwrap());
+        let printed = text
+            .lines()
+            .skip(2)
+            .filter_map(|line| line.split_whitespace().next());
+        let expected = ["Ready", "Fetched", "Rendered", "Applied", "Healthy"];
+        assert_eq!(printed.collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn a_long_reason_is_separated_from_its_message() {

@@ -617,3 +617,66 @@ async fn diff_reports_the_error_that_the_conditions_would_report() {
     assert!(text(&error).contains("replicas"), "{error:#}");
     controlled.stop().await;
 }
+
+const WEB: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+const WEB_TEMPLATE: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: web}
+data: {text: {{ .Values.text }}}
+";
+
+/// Two repositories have the same version of a chart. A rollback to a revision that was installed from the other one would
+/// deploy a chart that never was a revision, or say that nothing is to be done.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_to_a_revision_of_another_repository_is_refused() {
+    let charts = tempfile::tempdir().unwrap();
+    let template = WEB_TEMPLATE.to_owned();
+    let annotated = template.replace("{name: web}", "{name: web, annotations: {fork: a}}");
+    for (repository, template, values) in [
+        ("original", &template, "text: a\n"),
+        ("other-templates", &annotated, "text: a\n"),
+        ("other-values", &template, "text: b\n"),
+    ] {
+        let chart = charts.path().join(repository).join("web");
+        fs_err::create_dir_all(chart.join("templates")).unwrap();
+        fs_err::write(chart.join("Chart.yaml"), WEB).unwrap();
+        fs_err::write(chart.join("values.yaml"), values).unwrap();
+        fs_err::write(chart.join("templates/web.yaml"), template).unwrap();
+    }
+    let repo = |repository: &str| format!("file://{}/{repository}", charts.path().display());
+    let controlled = Controlled::start().await;
+    let (cluster, connection) = (&controlled.cluster, &controlled.cluster.connection);
+    let spec = json!({"repo": repo("original"), "chart": "web"});
+    let mut web = plugin("web", None);
+    web.spec = serde_json::from_value(spec).unwrap();
+    install(connection, vec![web], true, false).await.unwrap();
+    wait_for(cluster, "web", WaitCondition::Ready).await;
+    for (repository, values) in [
+        // The spec is that of revision 1, except for the repository.
+        ("other-templates", json!({})),
+        ("other-values", json!({"text": "c"})),
+    ] {
+        let api = connection.plugins();
+        let changed = edit(&api, "web", false, |plugin| {
+            plugin.spec.repo = Some(repo(repository));
+            plugin.spec.values = values.as_object().unwrap().clone();
+            Ok(())
+        });
+        changed.await.unwrap();
+        wait_for(cluster, "web", WaitCondition::Ready).await;
+        let before = cluster.get("web").await;
+        let refused = roll_back(connection, "web", Some(1), false).await;
+        assert_eq!(
+            text(&refused.unwrap_err()),
+            "revision 1 cannot be restored: chart web 1.0.0 in the repository of the plugin is not the one that revision 1 was \
+             installed from",
+            "{repository}"
+        );
+        assert_eq!(cluster.get("web").await.spec, before.spec, "{repository}");
+    }
+    // The current repository has what the last revision was installed from.
+    let unchanged = roll_back(connection, "web", Some(3), false).await.unwrap();
+    assert!(!unchanged.has_changed);
+    controlled.stop().await;
+}

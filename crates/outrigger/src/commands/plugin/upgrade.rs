@@ -1,16 +1,21 @@
 //! `outrigger plugin upgrade`: changes the version of a plugin, and optionally its values.
 
-use anyhow::ensure;
+use std::path::Path;
+
 use outrigger_api::plugin::Plugin;
 
 use super::change::ChangeFlags;
+use super::install::local_or_remote;
+use super::repo_path;
 use super::spec_flags::SpecFlags;
 use crate::printer::Printer;
+use crate::report::{HintExt as _, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
   outrigger plugin upgrade web --version 1.3.0 --wait
   outrigger plugin upgrade web --version '>=1.3, <2' --set replicas=3
+  outrigger plugin upgrade web ./charts/web --wait
   outrigger plugin upgrade web --latest";
 
 #[derive(Debug, clap::Args)]
@@ -18,6 +23,9 @@ Examples:
 pub(crate) struct Args {
     /// Name of the plugin
     name: String,
+    /// The new chart: a directory, an archive or a URL
+    #[arg(conflicts_with = "repo")]
+    chart: Option<String>,
     #[command(flatten)]
     spec: SpecFlags,
     #[command(flatten)]
@@ -25,15 +33,36 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    ensure!(
-        args.spec.changes_chart(),
-        "no change requested: use --version, --latest, --repo or --conflicts"
-    );
-    let spec = args.spec.read()?;
     let folder = std::env::current_dir()?;
+    let source = args.chart.as_deref().map(|chart| source(chart, &folder));
+    let source = source.transpose()?;
+    if source.is_none() && !args.spec.changes_chart() {
+        let message = "no change requested: use --version, --latest, --repo or --conflicts";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    let spec = args.spec.read()?;
     let change = |plugin: &mut Plugin| {
         spec.apply(plugin, &folder);
+        if let Some(source) = &source {
+            plugin.spec.repo = Some(source.clone());
+            // It is the only chart of the source.
+            plugin.spec.chart = None;
+        }
         Ok(())
     };
-    args.change.edit(&args.name, printer, change).await
+    args.change
+        .edit(&args.name, "upgraded", printer, change)
+        .await
+}
+
+/// The source that the argument names. Unlike with `plugin install`, it is not the name of a chart: the plugin has one.
+fn source(chart: &str, folder: &Path) -> anyhow::Result<String> {
+    match local_or_remote(chart, folder) {
+        Some(source) => Ok(repo_path::absolute(&source, folder)),
+        None => {
+            let text = format!("{chart} is neither a chart directory, an archive nor a URL");
+            let hint = "use --repo for a repository and --version for a version";
+            Err(UsageError(text)).hint(hint)
+        }
+    }
 }

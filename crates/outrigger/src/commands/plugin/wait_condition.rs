@@ -2,6 +2,7 @@
 
 use outrigger_api::annotation::{RECONCILE, SUSPEND};
 use outrigger_api::plugin::{Phase, Plugin};
+use outrigger_api::reason::Reason;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum WaitCondition {
@@ -98,7 +99,8 @@ fn suspended(plugin: &Plugin, condition: WaitCondition) -> Option<WaitStatus> {
 
 fn is_unreachable(plugin: &Plugin) -> bool {
     let ready = plugin.condition("Ready");
-    ready.is_some_and(|ready| ["Unreachable", "ClusterUnreachable"].contains(&&*ready.reason))
+    let reasons = [Reason::Unreachable, Reason::ClusterUnreachable];
+    ready.is_some_and(|ready| ready.has_reason(&reasons))
 }
 
 /// A requested reconcile that the controller has not done yet.
@@ -119,7 +121,8 @@ pub(super) fn describe(plugin: &Plugin) -> String {
         .map(|ready| ready.message.as_str())
     {
         None | Some("") => phase,
-        Some(message) => format!("{phase}: {message}"),
+        // Some messages of the chart engine end with a newline, as in Helm.
+        Some(message) => format!("{phase}: {}", message.trim_end()),
     }
 }
 

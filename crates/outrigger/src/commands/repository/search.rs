@@ -91,7 +91,11 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
         }
     }
     printer.list(args.output.output, &found)?;
-    anyhow::ensure!(failed == 0, "{failed} repositories could not be searched");
+    match failed {
+        0 => {}
+        1 => anyhow::bail!("1 repository could not be searched"),
+        _ => anyhow::bail!("{failed} repositories could not be searched"),
+    }
     Ok(ExitCode::SUCCESS)
 }
 

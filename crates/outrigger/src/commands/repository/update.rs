@@ -7,13 +7,12 @@ use anyhow::{anyhow, bail};
 use jiff::Timestamp;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
-use kube::runtime::wait::await_condition;
 use outrigger_api::annotation::REFRESH;
 use outrigger_api::condition::ConditionStatus;
 use outrigger_api::repository::Repository;
 use serde_json::json;
 
-use super::{ClusterFlags, api, explain};
+use super::{ClusterFlags, api, explain, ready_condition, until};
 use crate::commands::plugin::progress::parse_timeout;
 use crate::logging::LogFormat;
 use crate::printer::Printer;
@@ -61,29 +60,21 @@ async fn until_read(
     request: &str,
     timeout: Duration,
 ) -> anyhow::Result<Repository> {
-    let is_handled = |repository: Option<&Repository>| {
-        let status = repository.and_then(|repository| repository.status.as_ref());
+    let is_handled = |repository: &Repository| {
+        let status = repository.status.as_ref();
         status.is_some_and(|status| status.refresh_handled.as_deref() == Some(request))
     };
-    match tokio::time::timeout(timeout, await_condition(api.clone(), name, is_handled)).await {
-        Ok(Ok(Some(repository))) => Ok(repository),
-        Ok(Ok(None)) => bail!("repository {name} does not exist"),
-        Ok(Err(error)) => Err(error.into()),
-        Err(_) => {
-            let seconds = timeout.as_secs();
-            Err(anyhow!("repository {name} was not read within {seconds} s"))
-                .hint("check that the controller is running (outrigger serve), or wait longer with --timeout")
-        }
-    }
+    let read = until(api, name, is_handled, timeout).await?;
+    let seconds = timeout.as_secs();
+    read.ok_or_else(|| anyhow!("repository {name} was not read within {seconds} s"))
+        .hint(
+            "check that the controller is running (outrigger serve), or wait longer with --timeout",
+        )
 }
 
 /// What reading the repository resulted in.
 fn outcome(name: &str, before: &Repository, after: &Repository) -> anyhow::Result<String> {
-    let status = after.status.clone().unwrap_or_default();
-    let ready = status
-        .conditions
-        .iter()
-        .find(|condition| condition.kind == "Ready");
+    let ready = ready_condition(after);
     let Some(ready) = ready.filter(|ready| ready.status == ConditionStatus::True) else {
         let message = ready.map_or("it has no condition Ready", |ready| &ready.message);
         bail!("failed to read repository {name}: {message}");
@@ -92,7 +83,8 @@ fn outcome(name: &str, before: &Repository, after: &Repository) -> anyhow::Resul
         .status
         .as_ref()
         .and_then(|status| status.index_digest.as_ref());
-    let verb = if digest_before == status.index_digest.as_ref() {
+    let status = after.status.as_ref();
+    let verb = if digest_before == status.and_then(|status| status.index_digest.as_ref()) {
         "unchanged"
     } else {
         "updated"

@@ -9,6 +9,7 @@ use futures::StreamExt as _;
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client};
 use outrigger_api::plugin::{Phase, Plugin};
+use outrigger_api::reason::Reason;
 use serde::Serialize;
 
 use super::status_lines::StatusLines;
@@ -222,23 +223,23 @@ fn is_done(plugin: &Plugin) -> bool {
 
 /// Whether an attempt took its time and failed: it was rolled back, or its objects or hooks did not become ready.
 fn has_failed_for_good(plugin: &Plugin) -> bool {
-    const REASONS: [&str; 5] = [
-        "HookFailed",
-        "RollbackFailed",
-        "RolledBack",
-        "Timeout",
-        "Unhealthy",
+    const REASONS: &[Reason] = &[
+        Reason::HookFailed,
+        Reason::RollbackFailed,
+        Reason::RolledBack,
+        Reason::Timeout,
+        Reason::Unhealthy,
     ];
     let ready = plugin.condition("Ready");
-    plugin.phase() == Phase::Failed
-        && ready.is_some_and(|ready| REASONS.contains(&ready.reason.as_str()))
+    plugin.phase() == Phase::Failed && ready.is_some_and(|ready| ready.has_reason(REASONS))
 }
 
 /// Whether a plugin stays in its phase until something changes. A repository that has not answered yet still may.
 fn is_idle(plugin: &Plugin) -> bool {
-    let reason = plugin.condition("Ready").map(|ready| ready.reason.as_str());
+    const AWAITED: &[Reason] = &[Reason::Fetching, Reason::Connecting, Reason::ReadingValues];
+    let ready = plugin.condition("Ready");
     match plugin.phase() {
-        Phase::Waiting => !matches!(reason, Some("Fetching" | "Connecting" | "ReadingValues")),
+        Phase::Waiting => !ready.is_some_and(|ready| ready.has_reason(AWAITED)),
         Phase::Ready | Phase::Degraded | Phase::Failed | Phase::Disabled => true,
         _ => false,
     }
