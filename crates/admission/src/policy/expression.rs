@@ -86,6 +86,7 @@ impl Preamble {
         let data = Data {
             request,
             params,
+            can_authorize: true,
             budget: AtomicU64::new(BUDGET),
         };
         let evaluate = || with_variables(&self.variables, &NoVariables, &data, run);
@@ -93,6 +94,26 @@ impl Preamble {
             return evaluate();
         }
         stacker::maybe_grow(RED_ZONE, STACK, evaluate)
+    }
+
+    /// Evaluates a message with what is left of the budget. For messages the variables are evaluated again, and cannot check
+    /// authorization.
+    pub(super) fn message(&self, expression: &Expression, scope: &Scope<'_>) -> Option<String> {
+        let left = scope.data.budget.load(Ordering::Relaxed);
+        let data = Data {
+            can_authorize: false,
+            budget: AtomicU64::new(left),
+            ..*scope.data
+        };
+        let message = with_variables(&self.variables, &NoVariables, &data, |scope| {
+            match scope.run(expression)? {
+                Cel::String(text) => Ok(Some(text.as_str().to_owned())),
+                _ => Ok(None),
+            }
+        });
+        let left = data.budget.load(Ordering::Relaxed);
+        scope.data.budget.store(left, Ordering::Relaxed);
+        message.ok().flatten()
     }
 
     /// Whether all conditions are satisfied. One that is not wins over failures of others.
@@ -150,6 +171,8 @@ impl<'v> Scope<'v> {
 struct Data<'a> {
     request: &'a Request<'a>,
     params: &'a Value,
+    /// Whether there is an `authorizer`.
+    can_authorize: bool,
     budget: AtomicU64,
 }
 
@@ -162,18 +185,22 @@ impl Data<'_> {
         let program = expression.program.as_ref();
         let program = program.map_err(|why| Error::Function(why.clone().into()))?;
         let request = self.request;
-        let activation = Activation::new()
+        let mut activation = Activation::new()
             .variable("object", Cel::from_json(request.object))
             .variable("oldObject", Cel::from_json(request.old))
             .variable("request", Cel::from_json(&request.info.value))
             .variable("namespaceObject", Cel::from_json(&request.info.namespace))
             .variable("params", Cel::from_json(self.params))
-            .variable("authorizer", Cel::authorizer(&request.info.authorizer))
-            .variable(
-                "authorizer.requestResource",
-                Cel::resource_check(&request.info.authorizer, &request.info.resource),
-            )
             .variable("variables", Cel::Map(Map::Lookup(variables)));
+        if self.can_authorize {
+            let (authorizer, resource) = (&request.info.authorizer, &request.info.resource);
+            activation = activation
+                .variable("authorizer", Cel::authorizer(authorizer))
+                .variable(
+                    "authorizer.requestResource",
+                    Cel::resource_check(authorizer, resource),
+                );
+        }
         let left = self.budget.load(Ordering::Relaxed);
         let limits = Limits {
             cost: Limits::PER_CALL.cost.min(left),

@@ -167,30 +167,30 @@ impl ValidatingPolicy {
             validations.filter_map(|validation| match scope.run(&validation.expression) {
                 Ok(Cel::Bool(true)) => None,
                 Ok(_) => Some(Denial {
-                    message: message(validation, scope),
+                    message: self.message(validation, scope),
                     reason: validation.reason,
                 }),
                 Err(why) => self.unless_ignored(why),
             });
         Ok(denials.collect())
     }
-}
 
-/// The message expression, the message, or the expression itself.
-fn message(validation: &Validation, scope: &Scope<'_>) -> String {
-    let computed = validation.message_expression.as_ref();
-    let computed = computed.map(|expression| scope.run(expression));
-    if let Some(Ok(Cel::String(text))) = computed {
-        let text = text.as_str().trim();
-        let is_usable = !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n');
-        if is_usable {
+    /// The message expression, the message, or the expression itself.
+    fn message(&self, validation: &Validation, scope: &Scope<'_>) -> String {
+        let computed = validation.message_expression.as_ref();
+        let computed = computed.and_then(|expression| self.preamble.message(expression, scope));
+        if let Some(text) = computed.as_deref().map(str::trim)
+            && !text.is_empty()
+            && text.len() <= MAX_MESSAGE
+            && !text.contains('\n')
+        {
             return text.to_owned();
         }
+        if validation.message.is_empty() {
+            return format!("failed expression: {}", validation.expression.text.trim());
+        }
+        validation.message.clone()
     }
-    if validation.message.is_empty() {
-        return format!("failed expression: {}", validation.expression.text.trim());
-    }
-    validation.message.clone()
 }
 
 fn reason(text: &str) -> Reason {

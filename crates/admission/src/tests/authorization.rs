@@ -92,6 +92,17 @@ fn messages_cannot_check_authorization() {
     let message = "authorizer.path('/').check('get').reason()";
     let denied = denial(json!({"expression": "false", "messageExpression": message}));
     assert_eq!(denied, "failed expression: false");
+    // Not by a variable either.
+    let spec = json!({
+        "matchConstraints": pods(),
+        "variables": [{"name": "v", "expression": message}],
+        "validations": [{
+            "expression": "variables.v == ''", "messageExpression": "string(variables.v)", "message": "no",
+        }],
+    });
+    let cluster = policy(spec, json!({"validationActions": ["Deny"]}));
+    let denied = admit(&pod(json!({})), &cluster).unwrap_err();
+    assert!(denied.ends_with("denied request: no"), "{denied}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use outrigger_apiserver::auth::UserInfo;
 use outrigger_apiserver::loopback::{Client, Patch, ResourcePath};
 use outrigger_apiserver::server::{Options, Server};
 use serde_json::{Value, json};
@@ -159,5 +160,66 @@ async fn usage_of_a_quota_follows_every_change() {
     let used =
         json!({"pods": "0", "requests.cpu": "0", "services.nodeports": "0", "count/services": "2"});
     until_used(&client, &used).await;
+    server.close().await;
+}
+
+#[tokio::test]
+async fn policies_check_what_the_user_of_a_request_may_do() {
+    let (server, client) = server().await;
+    let registration = |plural: &str| ResourcePath::all("admissionregistration.k8s.io/v1", plural);
+    let policy = json!({
+        "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE"],
+            }]},
+            "validations": [{
+                "expression": "authorizer.requestResource.check('approve').allowed() && !authorizer.serviceAccount('default', 'nobody').path('/metrics').check('get').allowed()",
+                "message": "needs approval",
+            }],
+        },
+    });
+    let policies = registration("validatingadmissionpolicies");
+    client.create(&policies, &policy).await.unwrap();
+    let binding = json!({
+        "metadata": {"name": "p"}, "spec": {"policyName": "p", "validationActions": ["Deny"]},
+    });
+    let bindings = registration("validatingadmissionpolicybindings");
+    client.create(&bindings, &binding).await.unwrap();
+    for (user, verbs) in [
+        ("jane", json!(["create"])),
+        ("john", json!(["create", "approve"])),
+    ] {
+        let rbac = |plural: &str| {
+            ResourcePath::all("rbac.authorization.k8s.io/v1", plural).in_namespace("default")
+        };
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]);
+        let role = json!({"metadata": {"name": user}, "rules": rules});
+        client.create(&rbac("roles"), &role).await.unwrap();
+        let group = "rbac.authorization.k8s.io";
+        let binding = json!({
+            "metadata": {"name": user},
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": user},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+        });
+        client
+            .create(&rbac("rolebindings"), &binding)
+            .await
+            .unwrap();
+        let user_info = UserInfo {
+            name: user.to_owned(),
+            ..UserInfo::default()
+        };
+        let own = Client::new(server.service().as_user(user_info), "test");
+        let object = json!({"metadata": {"name": user}});
+        let created = own.create(&path("configmaps", ""), &object).await;
+        match user {
+            "john" => drop(created.unwrap()),
+            _ => {
+                let error = created.unwrap_err().to_string();
+                assert!(error.ends_with("denied request: needs approval"), "{error}");
+            }
+        }
+    }
     server.close().await;
 }

@@ -39,10 +39,10 @@ fn unzipped(bytes: &[u8]) -> Vec<u8> {
 async fn large_lists_are_rendered_while_they_are_sent_in_every_format() {
     let server = server().await;
     let service = server.service();
-    for number in 0..20 {
+    for number in 0..8 {
         let object = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c{number}")},
-            "data": {"text": "line\n".repeat(20_000)},
+            "data": {"text": "line\n".repeat(10_000)},
         });
         let (code, answer) = request(&service, Method::POST, CONFIG_MAPS, &object).await;
         assert_eq!(code, StatusCode::CREATED, "{answer}");
@@ -75,10 +75,7 @@ async fn large_lists_are_rendered_while_they_are_sent_in_every_format() {
                 assert_eq!(rows.len(), items.len());
                 assert_eq!(rows[0]["object"]["data"], items[0]["data"]);
             }
-            METADATA => assert_eq!(
-                list["items"][19]["metadata"],
-                plain["items"][19]["metadata"]
-            ),
+            METADATA => assert_eq!(list["items"][7]["metadata"], plain["items"][7]["metadata"]),
             _ => assert_eq!(list, plain, "{form}"),
         }
     }

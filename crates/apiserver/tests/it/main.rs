@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod admission;
+mod api_services;
 mod controllers;
 mod depth;
 mod expensive;

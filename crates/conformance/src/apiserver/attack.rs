@@ -27,8 +27,10 @@ mod neighbor;
 mod numbers;
 mod patches;
 mod requests;
+mod shutdown;
 mod slow_watcher;
 mod target;
+mod unread_lists;
 mod watchers;
 
 #[derive(Debug, clap::Args)]
@@ -94,6 +96,14 @@ impl Attack {
         }
     }
 
+    /// Takes only seconds, although it has more time.
+    const fn short(self) -> Self {
+        Self {
+            is_short: true,
+            ..self
+        }
+    }
+
     const fn memory(self, mebibytes: u64) -> Self {
         Self {
             memory: mebibytes,
@@ -132,6 +142,15 @@ const ATTACKS: &[Attack] = &[
     Attack::new("query parameters at their limits", |t| {
         Box::pin(numbers::query_parameters(t))
     }),
+    Attack::new("quantities and numbers beyond every range", |t| {
+        Box::pin(numbers::beyond_every_range(t))
+    })
+    .simulated(),
+    Attack::new("nested defaults that explode", |t| {
+        Box::pin(definitions::nested_defaults(t))
+    })
+    .within(60)
+    .memory(400),
     Attack::new("eight nested all() in a rule", |t| {
         Box::pin(definitions::nested_all(t))
     }),
@@ -204,6 +223,29 @@ const ATTACKS: &[Attack] = &[
     Attack::new("selectors of a megabyte", |t| {
         Box::pin(counts::selectors(t))
     }),
+    Attack::new("long label selectors", |t| {
+        Box::pin(counts::long_selectors(t))
+    }),
+    Attack::new("80 unread lists of 100 MB in YAML", |t| {
+        Box::pin(unread_lists::yaml(t))
+    })
+    .within(90)
+    .memory(500),
+    Attack::new("80 unread lists of 100 MB in pretty JSON", |t| {
+        Box::pin(unread_lists::pretty_json(t))
+    })
+    .within(90)
+    .memory(500),
+    Attack::new("80 unread tables of 100 MB", |t| {
+        Box::pin(unread_lists::tables(t))
+    })
+    .within(90)
+    .memory(500),
+    Attack::new("80 unread lists of 100 MB, compressed", |t| {
+        Box::pin(unread_lists::compressed(t))
+    })
+    .within(90)
+    .memory(500),
     Attack::new("rules that take a second, 8 clients", |t| {
         Box::pin(expensive::rules(t))
     })
@@ -234,7 +276,13 @@ const ATTACKS: &[Attack] = &[
     Attack::new("two servers on one data directory", |t| {
         Box::pin(disk::share(t))
     }),
-    Attack::new("file size limit", |t| Box::pin(disk::limit_file_size(t))).within(60),
+    Attack::new("SIGTERM during writes", |t| {
+        Box::pin(shutdown::during_writes(t))
+    })
+    .within(60),
+    Attack::new("file size limit", |t| Box::pin(disk::limit_file_size(t)))
+        .within(60)
+        .short(),
     Attack::new("full disk", |t| Box::pin(disk::fill(t))).within(60),
 ];
 

@@ -74,8 +74,7 @@ impl EmbeddedServer {
         resource: &str,
         limit: u64,
     ) -> anyhow::Result<Self> {
-        // With SIGXFSZ ignored, a write beyond the limit returns an error, as on a full disk.
-        let script = format!("trap '' XFSZ; ulimit -{resource} {limit}; exec \"$@\"");
+        let script = format!("ulimit -{resource} {limit}; exec \"$@\"");
         let shell = ["sh", "-c", &script, "sh"].map(str::to_owned);
         Self::start_by(&shell, options).await
     }

@@ -73,6 +73,41 @@ pub(super) async fn definitions(target: &Target) -> anyhow::Result<String> {
     Ok(format!("{DEFINITIONS_COUNT} definitions"))
 }
 
+/// Selectors as long as a request can have, all of whose requirements differ.
+pub(super) async fn long_selectors(target: &Target) -> anyhow::Result<String> {
+    const REQUESTS: usize = 20;
+    let list = |item: &dyn Fn(usize) -> String| {
+        let items: Vec<_> = (0..4_500).map(item).collect();
+        items.join(",")
+    };
+    let selectors = [
+        list(&|number| format!("k{number}=v")),
+        list(&|number| format!("!k{number}")),
+        format!("k+in+({})", list(&|number| format!("v{number}"))),
+        format!("k+notin+({})", list(&|number| format!("v{number}"))),
+        list(&|_| "k!=v".to_owned()),
+    ];
+    let mut total = 0;
+    for selector in &selectors {
+        let path = format!("{CONFIG_MAPS}?labelSelector={selector}");
+        ensure!(
+            path.len() < 60_000,
+            "the selector is too long: {}",
+            path.len()
+        );
+        total += path.len();
+        let requests = (0..REQUESTS).map(|_| target.get(&path));
+        for answer in try_join_all(requests).await? {
+            answer.expect(&[200])?;
+        }
+    }
+    Ok(format!(
+        "{REQUESTS} lists for each of {} selectors of {} KB",
+        selectors.len(),
+        total / selectors.len() / 1000
+    ))
+}
+
 pub(super) async fn selectors(target: &Target) -> anyhow::Result<String> {
     let mut last = String::new();
     let many = "a=b,".repeat(10_000) + "a=b";

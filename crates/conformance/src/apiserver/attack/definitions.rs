@@ -69,6 +69,59 @@ pub(super) async fn patterns(target: &Target) -> anyhow::Result<String> {
     Ok(format!("{} patterns; the last: {last}", patterns.len()))
 }
 
+/// Defaults in lists in defaults: 20 levels of ten items each.
+pub(super) async fn nested_defaults(target: &Target) -> anyhow::Result<String> {
+    const LEVELS: usize = 20;
+    let leaf = json!({"type": "object", "properties": {"text": {"type": "string", "default": "x".repeat(1_000)}}});
+    let exploding = (0..LEVELS).fold(leaf, |inner, _| {
+        json!({"type": "object", "properties": {"l": {
+            "type": "array", "items": inner, "default": vec![json!({}); 10],
+        }}})
+    });
+    let object = |name: &str| widget(name, &json!({}));
+    // On write.
+    let created = target
+        .post(DEFINITIONS, &definition("widgets", &exploding))
+        .await?;
+    if created.code == 201 {
+        while target.get(WIDGETS).await?.code == 404 {
+            tokio::task::yield_now().await;
+        }
+        let written = target.post(WIDGETS, &object("w")).await?;
+        written.expect(&[400, 413, 422])?;
+    } else {
+        created.expect(&[400, 422])?;
+    }
+    remove_definition(target).await?;
+    // On read: objects that were written before the defaults.
+    let mut plain = definition(
+        "widgets",
+        &json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+    );
+    target.post(DEFINITIONS, &plain).await?.expect(&[201])?;
+    while target.get(WIDGETS).await?.code == 404 {
+        tokio::task::yield_now().await;
+    }
+    for number in 0..5 {
+        let written = target.post(WIDGETS, &object(&format!("w{number}"))).await?;
+        written.expect(&[201])?;
+    }
+    plain["spec"] = definition("widgets", &exploding)["spec"].clone();
+    let patch = json!({"spec": plain["spec"]}).to_string();
+    let path = format!("{DEFINITIONS}/widgets.attack.example.com");
+    let merge = "application/merge-patch+json";
+    let changed = target.send("PATCH", &path, merge, patch).await?;
+    changed.expect(&[200, 400, 422])?;
+    let one = target.get(&format!("{WIDGETS}/w0")).await?;
+    one.expect(&[200, 413, 422, 429, 500])?;
+    let all = target
+        .get(WIDGETS)
+        .await?
+        .expect(&[200, 413, 422, 429, 500])?;
+    remove_definition(target).await?;
+    Ok(format!("definition {}, list {all}", changed.code))
+}
+
 pub(super) async fn deep_schema(target: &Target) -> anyhow::Result<String> {
     let mut last = String::new();
     for levels in [100, 1_000, 5_000] {

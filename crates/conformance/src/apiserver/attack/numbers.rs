@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use serde_json::{Value, json};
 
-use super::target::{Answer, Target};
+use super::target::{Answer, JSON, Target, WIDGETS, YAML, widget};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const TOKENS: &str = "/api/v1/namespaces/default/serviceaccounts/default/token";
@@ -199,6 +199,99 @@ fn extreme_workloads(limit: i64) -> Vec<(&'static str, Value)> {
             "/apis/coordination.k8s.io/v1/namespaces/default/leases",
             json!({"spec": {
                 "leaseDurationSeconds": limit, "leaseTransitions": limit,
+            }}),
+        ),
+    ]
+}
+
+/// Quantities and numbers beyond every range.
+pub(super) async fn beyond_every_range(target: &Target) -> anyhow::Result<String> {
+    let schema = json!({"type": "object", "properties": {
+        "n": {"type": "number", "maximum": 1e300}, "i": {"type": "integer"},
+        "q": {"x-kubernetes-int-or-string": true},
+    }, "x-kubernetes-validations": [
+        {"rule": "!has(self.q) || !isQuantity(string(self.q)) || quantity(string(self.q)).isGreaterThan(quantity('1'))"},
+    ]});
+    target.define(schema).await?;
+    let mut codes = std::collections::BTreeMap::<u16, usize>::new();
+    let mut note = |answer: Answer| -> anyhow::Result<()> {
+        answer.expect(&[200, 201, 400, 403, 404, 409, 422])?;
+        *codes.entry(answer.code).or_default() += 1;
+        Ok(())
+    };
+    let quantities = [
+        "1e30",
+        "1e400",
+        "-1e30",
+        "1e-400",
+        "1E",
+        "9223372036854775807E",
+        "1e9223372036854775807",
+        "0.000000000000000000000000001",
+    ];
+    for quantity in quantities {
+        for (path, object) in quantified(quantity) {
+            note(target.post(path, &object).await?)?;
+        }
+    }
+    let numbers = [
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "1e30",
+        "123456789012345678901234567890",
+        "1E+99999",
+    ];
+    for number in numbers {
+        let raw = |object: Value| object.to_string().replace("\"NUMBER\"", number);
+        let deployment = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+            "spec": {"replicas": "NUMBER", "selector": {"matchLabels": {"a": "b"}}},
+        });
+        let path = "/apis/apps/v1/namespaces/default/deployments";
+        note(target.send("POST", path, JSON, raw(deployment)).await?)?;
+        for field in ["n", "i", "q"] {
+            let object = widget(&format!("w{field}"), &json!({field: "NUMBER"}));
+            note(
+                target
+                    .send("POST", WIDGETS, JSON, raw(object.clone()))
+                    .await?,
+            )?;
+            note(target.send("POST", WIDGETS, YAML, raw(object)).await?)?;
+            let patch = raw(json!({"spec": {field: "NUMBER"}}));
+            let path = format!("{WIDGETS}/w{field}");
+            let merge = "application/merge-patch+json";
+            note(target.send("PATCH", &path, merge, patch).await?)?;
+            note(target.delete(&path).await?)?;
+        }
+    }
+    Ok(format!("{codes:?}"))
+}
+
+/// Objects with a quantity.
+fn quantified(quantity: &str) -> Vec<(&'static str, Value)> {
+    let name = format!("q-{:x}", fastrand::u32(..));
+    let metadata = json!({"name": name});
+    let resources =
+        json!({"requests": {"cpu": quantity, "memory": quantity}, "limits": {"cpu": quantity}});
+    let container = json!({"name": "c", "image": "x", "resources": resources});
+    vec![
+        (
+            "/api/v1/namespaces/default/resourcequotas",
+            json!({"metadata": metadata, "spec": {"hard": {"cpu": quantity, "pods": quantity}}}),
+        ),
+        (
+            "/api/v1/namespaces/default/limitranges",
+            json!({"metadata": metadata, "spec": {"limits": [{"type": "Container", "max": {"cpu": quantity}}]}}),
+        ),
+        (
+            PODS,
+            json!({"metadata": metadata, "spec": {"containers": [container, container]}}),
+        ),
+        (
+            "/api/v1/namespaces/default/persistentvolumeclaims",
+            json!({"metadata": metadata, "spec": {
+                "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": quantity}},
             }}),
         ),
     ]
