@@ -62,7 +62,7 @@ pub struct PluginSpec {
     /// Version or version range of the chart, such as ">=1.2, <2". Defaults to the newest version
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Folder inside the source
+    /// Directory inside the source
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Name of the release. Defaults to the name of the plugin. Immutable
@@ -121,7 +121,7 @@ pub struct PluginSpec {
     /// What to do about fields of its objects that another field manager has changed
     #[serde(default)]
     pub conflicts: Conflicts,
-    /// How custom resource definitions in the chart's folder `crds` are installed
+    /// How custom resource definitions in the chart's directory `crds` are installed
     #[serde(default)]
     pub crds: CrdPolicy,
     /// Health rules for kinds that have no built-in rule
@@ -240,7 +240,7 @@ pub enum Conflicts {
     Take,
 }
 
-/// How custom resource definitions in the chart's folder `crds` are installed.
+/// How custom resource definitions in the chart's directory `crds` are installed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CrdPolicy {

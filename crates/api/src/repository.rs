@@ -28,7 +28,7 @@ use crate::pattern::REPOSITORY_URL;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RepositorySpec {
-    /// URL: https:// or http:// of a Helm repository, file:// of a folder with charts, or oci://
+    /// URL: https:// or http:// of a Helm repository, file:// of a directory with charts, or oci://
     #[schemars(regex(pattern = REPOSITORY_URL))]
     pub url: String,
     /// Priority among repositories with the same chart; the lowest value is used

@@ -26,7 +26,7 @@ pub use remotes::login;
 /// How clusters and machines are reconciled.
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
-    /// The folder in which the sources of `spec.features.files` are. Without it, clusters cannot have files.
+    /// The directory in which the sources of `spec.features.files` are. Without it, clusters cannot have files.
     pub files: Option<PathBuf>,
     /// How machines are connected to.
     pub connect: Arc<dyn Connect>,

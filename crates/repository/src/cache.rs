@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest;
 
-/// A disabled cache has no folder.
+/// A disabled cache has no directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Cache {
-    folder: Option<PathBuf>,
+    directory: Option<PathBuf>,
 }
 
 /// The last response of a URL.
@@ -27,8 +27,8 @@ pub(crate) struct CacheEntry {
 }
 
 impl Cache {
-    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
+        Self { directory }
     }
 
     /// The blob with this digest.
@@ -64,13 +64,13 @@ impl Cache {
     /// An index may contain an arbitrary string as digest; only hex digits become part of a path.
     fn blob_path(&self, digest: &str) -> Option<PathBuf> {
         let is_digest = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let folder = self.folder.as_ref().filter(|_| is_digest)?;
-        Some(folder.join("sha256").join(digest))
+        let directory = self.directory.as_ref().filter(|_| is_digest)?;
+        Some(directory.join("sha256").join(digest))
     }
 
     fn entry_path(&self, key: &str) -> Option<PathBuf> {
-        let folder = self.folder.as_ref()?;
-        Some(folder.join("addresses").join(format!("{key}.json")))
+        let directory = self.directory.as_ref()?;
+        Some(directory.join("addresses").join(format!("{key}.json")))
     }
 }
 
@@ -81,9 +81,9 @@ fn put(path: &Path, bytes: &[u8]) {
 }
 
 fn try_put(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    fs_err::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let directory = path.parent().unwrap_or_else(|| Path::new("."));
+    fs_err::create_dir_all(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(bytes)?;
     file.persist(path)?;
     Ok(())
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn returns_blobs_and_removes_corrupt_ones() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(Some(folder.path().to_owned()));
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::new(Some(directory.path().to_owned()));
         let name = digest::of(b"chart");
         assert_eq!(cache.blob(&name), None);
         cache.put_blob(&name, b"chart");
         assert_eq!(cache.blob(&name).as_deref(), Some(b"chart".as_slice()));
-        let path = folder.path().join("sha256").join(&name);
+        let path = directory.path().join("sha256").join(&name);
         fs_err::write(&path, b"chort").unwrap();
         assert_eq!(cache.blob(&name), None);
         assert!(!path.exists());
@@ -109,16 +109,16 @@ mod tests {
 
     #[test]
     fn ignores_a_digest_that_is_a_path() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(Some(folder.path().join("cache")));
-        fs_err::write(folder.path().join("x"), b"secret").unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::new(Some(directory.path().join("cache")));
+        fs_err::write(directory.path().join("x"), b"secret").unwrap();
         assert_eq!(cache.blob("../../x"), None);
     }
 
     #[test]
-    fn works_without_a_folder_and_with_one_that_cannot_be_created() {
-        for folder in [None, Some(PathBuf::from("/proc/nowhere"))] {
-            let cache = Cache::new(folder);
+    fn works_without_a_directory_and_with_one_that_cannot_be_created() {
+        for directory in [None, Some(PathBuf::from("/proc/nowhere"))] {
+            let cache = Cache::new(directory);
             let name = digest::of(b"chart");
             cache.put_blob(&name, b"chart");
             assert_eq!(cache.blob(&name), None);

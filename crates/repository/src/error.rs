@@ -68,7 +68,7 @@ pub enum Error {
         expected: String,
         found: String,
     },
-    #[error("{} is not in a folder that plugins may use", path.display())]
+    #[error("{} is not in a directory that plugins may use", path.display())]
     FileNotAllowed { path: PathBuf },
     #[error("{url} is a loopback or link-local address, which plugins may not use")]
     AddressNotAllowed { url: String },
@@ -80,7 +80,7 @@ pub enum Error {
     },
     #[error("{path} does not exist", path = path.display())]
     Missing { path: PathBuf },
-    #[error("{location} has no folder {path}")]
+    #[error("{location} has no directory {path}")]
     PathNotFound { location: String, path: String },
     #[error("{location} has {limit}")]
     Limit { location: String, limit: Limit },
@@ -97,12 +97,12 @@ pub enum Error {
     },
 }
 
-/// A limit of local folders.
+/// A limit of local directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Limit {
-    #[error("more than {MAX_ENTRIES} files and folders")]
+    #[error("more than {MAX_ENTRIES} files and directories")]
     Entries,
-    #[error("folders that are nested more than {MAX_DEPTH} levels deep")]
+    #[error("directories that are nested more than {MAX_DEPTH} levels deep")]
     Depth,
     #[error("manifests of more than {MAX_TOTAL} bytes in total")]
     Bytes,
@@ -150,13 +150,13 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::Oci { source, .. } => return source.hint(),
-            Self::Git { .. } => "use an https:// Helm repository or a file:// folder",
+            Self::Git { .. } => "use an https:// Helm repository or a file:// directory",
             Self::DigestMismatch { .. } => {
                 "the archive was replaced or is corrupt; contact the owner of the repository"
             }
             Self::WrongChart { .. } => "the repository is inconsistent; contact its owner",
             Self::FileNotAllowed { .. } => {
-                "outrigger serve --allow-files DIR allows the charts in a folder"
+                "outrigger serve --allow-files DIR allows the charts in a directory"
             }
             Self::AddressNotAllowed { .. } => {
                 "outrigger serve --allow-local-addresses allows servers on its node"

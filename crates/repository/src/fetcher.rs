@@ -162,7 +162,7 @@ impl Fetcher {
         self.indexes(HashMap::clear);
     }
 
-    /// Fetches YAML files: those of a folder or an archive, or a single one.
+    /// Fetches YAML files: those of a directory or an archive, or a single one.
     pub async fn fetch_manifests(&self, request: &Request) -> Result<Manifests, Error> {
         let request = &self.mirrored(request);
         let files = match self.source(request)? {
@@ -478,13 +478,13 @@ impl Fetcher {
 impl Shared {
     fn load_local(&self, path: &Path, request: &Request) -> Result<Fetched, Error> {
         let profile = self.options.profile;
-        let folder = path.join(request.path.as_deref().unwrap_or_default());
-        self.options.rules.check_index(&folder)?;
+        let directory = path.join(request.path.as_deref().unwrap_or_default());
+        self.options.rules.check_index(&directory)?;
         match local::find(path, request)? {
-            LocalChart::Folder(folder) => {
-                self.options.rules.check_links(&folder)?;
-                let invalid = |source| invalid_chart(&folder.display().to_string(), source);
-                let files = load::read_folder(&folder, profile).map_err(invalid)?;
+            LocalChart::Directory(directory) => {
+                self.options.rules.check_links(&directory)?;
+                let invalid = |source| invalid_chart(&directory.display().to_string(), source);
+                let files = load::read_folder(&directory, profile).map_err(invalid)?;
                 let digest = local::digest_of_files(&files);
                 if let Some(chart) = self.charts.get(&digest) {
                     return Ok(fetched(chart, digest, false));

@@ -1,7 +1,7 @@
-//! Fetches charts from folders, archives, Helm repositories and OCI registries.
+//! Fetches charts from directories, archives, Helm repositories and OCI registries.
 //!
 //! ```text
-//! Request ─Source::parse→ folder or archive ─read, digest→ ─┐
+//! Request ─Source::parse→ directory or archive ─read, digest→ ─┐
 //!                       → Helm repository ─index→ entry ─────┤ by digest: memory, cache on disk, download
 //!                       → OCI registry ─tags→ manifest ──────┤
 //!                                                            └→ Fetched { chart, digest, version }

@@ -1,4 +1,4 @@
-//! Charts on the local disk: a chart folder, an archive, a folder of charts, or a Helm repository.
+//! Charts on the local disk: a chart directory, an archive, a directory of charts, or a Helm repository.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use crate::index::{Entry, Index, newest_first, select, similar_names};
 use crate::source::is_archive;
 use crate::{Error, Request};
 
-/// The maximum depth of folders, so that a symbolic link to a parent does not loop forever.
+/// The maximum depth of directories, so that a symbolic link to a parent does not loop forever.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-/// The maximum number of files and folders in a folder of charts or manifests.
+/// The maximum number of files and directories in a directory of charts or manifests.
 pub(crate) const MAX_ENTRIES: usize = 100_000;
 
 /// The maximum size of an index.
@@ -23,7 +23,7 @@ pub(crate) const MAX_INDEX: u64 = 128 << 20;
 /// The path of a chart that is not loaded yet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum LocalChart {
-    Folder(PathBuf),
+    Directory(PathBuf),
     Archive {
         path: PathBuf,
         /// The digest in the index
@@ -41,30 +41,30 @@ pub(crate) fn find(source: &Path, request: &Request) -> Result<LocalChart, Error
     if metadata.is_file() {
         return Ok(local_archive(source.to_owned()));
     }
-    let root = subfolder(source, request.path.as_deref())?;
+    let root = subdirectory(source, request.path.as_deref())?;
     if root.join("Chart.yaml").is_file() {
-        return Ok(LocalChart::Folder(root));
+        return Ok(LocalChart::Directory(root));
     }
     if root.join("index.yaml").is_file() {
         return find_in_index(&root, request);
     }
-    find_in_folder(&root, request)
+    find_in_directory(&root, request)
 }
 
-/// The folder at a path inside the source, or the source itself without a path.
-pub(crate) fn subfolder(source: &Path, path: Option<&str>) -> Result<PathBuf, Error> {
+/// The directory at a path inside the source, or the source itself without a path.
+pub(crate) fn subdirectory(source: &Path, path: Option<&str>) -> Result<PathBuf, Error> {
     let Some(path) = path.filter(|path| !path.is_empty()) else {
         return Ok(source.to_owned());
     };
     let escapes = path.starts_with('/') || path.split('/').any(|part| part == "..");
-    let folder = source.join(path);
-    if escapes || !folder.is_dir() {
+    let directory = source.join(path);
+    if escapes || !directory.is_dir() {
         return Err(Error::PathNotFound {
             location: source.display().to_string(),
             path: path.to_owned(),
         });
     }
-    Ok(folder)
+    Ok(directory)
 }
 
 fn local_archive(path: PathBuf) -> LocalChart {
@@ -101,8 +101,8 @@ fn find_in_index(root: &Path, request: &Request) -> Result<LocalChart, Error> {
     })
 }
 
-/// Finds the chart among the chart folders and archives in a folder.
-fn find_in_folder(root: &Path, request: &Request) -> Result<LocalChart, Error> {
+/// Finds the chart among the chart directories and archives in a directory.
+fn find_in_directory(root: &Path, request: &Request) -> Result<LocalChart, Error> {
     let mut names = Vec::new();
     let mut candidates: Vec<(String, LocalChart)> = Vec::new();
     for path in entries(root)? {
@@ -116,7 +116,7 @@ fn find_in_folder(root: &Path, request: &Request) -> Result<LocalChart, Error> {
                 continue;
             };
             if name == request.chart {
-                candidates.push((version, LocalChart::Folder(path)));
+                candidates.push((version, LocalChart::Directory(path)));
             }
             names.push(name);
         } else if let Some(version) = version_of_archive(&file, &request.chart) {
@@ -147,7 +147,7 @@ fn find_in_folder(root: &Path, request: &Request) -> Result<LocalChart, Error> {
     Err(not_found(&root.display().to_string(), request, nearest))
 }
 
-/// The index of a local repository or of a folder of charts, and its digest.
+/// The index of a local repository or of a directory of charts, and its digest.
 pub(crate) fn index(path: &Path) -> Result<(Index, String), Error> {
     if path.join("index.yaml").is_file() {
         let bytes = read(&path.join("index.yaml"), MAX_INDEX)?;
@@ -175,7 +175,7 @@ pub(crate) fn index(path: &Path) -> Result<(Index, String), Error> {
     Ok((index, hasher.finish()))
 }
 
-/// The name and version of a chart folder, or of an archive by its file name.
+/// The name and version of a chart directory, or of an archive by its file name.
 fn name_and_version(path: &Path) -> Option<(String, String)> {
     if path.is_dir() {
         return read_name_and_version(path);
@@ -186,9 +186,9 @@ fn name_and_version(path: &Path) -> Option<(String, String)> {
     names.find_map(|name| Some((name.to_owned(), version_of_archive(file, name)?)))
 }
 
-/// The name and version in the `Chart.yaml` of a folder.
-fn read_name_and_version(folder: &Path) -> Option<(String, String)> {
-    let text = load::read_file(&folder.join("Chart.yaml"), archive::MAX_FILE).ok()?;
+/// The name and version in the `Chart.yaml` of a directory.
+fn read_name_and_version(directory: &Path) -> Option<(String, String)> {
+    let text = load::read_file(&directory.join("Chart.yaml"), archive::MAX_FILE).ok()?;
     let chart = outrigger_goyaml::parse_json(&text).ok()?;
     let field = |name: &str| Some(chart[name].as_str()?.to_owned());
     Some((field("name")?, field("version")?))
@@ -238,21 +238,21 @@ pub(crate) fn read_archive(
     }
 }
 
-/// The files below a folder whose names `is_wanted`, sorted by their relative names.
-pub(crate) fn files(folder: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<File>, Error> {
+/// The files below a directory whose names `is_wanted`, sorted by their relative names.
+pub(crate) fn files(directory: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<File>, Error> {
     let limit = |limit| Error::Limit {
-        location: folder.display().to_string(),
+        location: directory.display().to_string(),
         limit,
     };
     let mut entry_count = 0;
     let mut remaining = archive::MAX_TOTAL;
     let mut found = Vec::new();
-    let mut folders = vec![(String::new(), folder.to_owned(), 0)];
-    while let Some((prefix, folder, depth)) = folders.pop() {
+    let mut directories = vec![(String::new(), directory.to_owned(), 0)];
+    while let Some((prefix, directory, depth)) = directories.pop() {
         if depth > MAX_DEPTH {
             return Err(limit(Limit::Depth));
         }
-        for path in entries(&folder)? {
+        for path in entries(&directory)? {
             entry_count += 1;
             if entry_count > MAX_ENTRIES {
                 return Err(limit(Limit::Entries));
@@ -260,7 +260,7 @@ pub(crate) fn files(folder: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<Fi
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             let name = format!("{prefix}{file}");
             if path.is_dir() {
-                folders.push((format!("{name}/"), path, depth + 1));
+                directories.push((format!("{name}/"), path, depth + 1));
             } else if is_wanted(&name) {
                 let bytes = read(&path, archive::MAX_TOTAL)?;
                 remaining = remaining
@@ -274,17 +274,17 @@ pub(crate) fn files(folder: &Path, is_wanted: fn(&str) -> bool) -> Result<Vec<Fi
     Ok(found)
 }
 
-/// The entries of a folder, sorted.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+/// The entries of a directory, sorted.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let failed = |source| Error::Read {
-        path: folder.to_owned(),
+        path: directory.to_owned(),
         source,
     };
     let mut paths = Vec::new();
-    for entry in fs_err::read_dir(folder).map_err(failed)? {
+    for entry in fs_err::read_dir(directory).map_err(failed)? {
         if paths.len() >= MAX_ENTRIES {
             return Err(Error::Limit {
-                location: folder.display().to_string(),
+                location: directory.display().to_string(),
                 limit: Limit::Entries,
             });
         }

@@ -61,7 +61,7 @@ impl ChartMirrors {
 const ALL: &str = "*";
 
 /// The path of a URL below the mirror of all repositories: `HOST/PATH`. In registries, names are more restricted. None
-/// for folders, and for what is in the mirror already.
+/// for directories, and for what is in the mirror already.
 fn path_of_url(url: &str, mirror: &str) -> Option<String> {
     let (scheme, path) = url.split_once("://")?;
     if scheme == "file" || url == mirror || url.starts_with(&format!("{mirror}/")) {

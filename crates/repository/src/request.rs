@@ -16,9 +16,9 @@ use crate::rules::Rules;
 
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Folder of the cache; `None` disables it
+    /// Directory of the cache; `None` disables it
     pub cache: Option<PathBuf>,
-    /// Folder that relative `file://` paths are resolved against
+    /// Directory that relative `file://` paths are resolved against
     pub base: PathBuf,
     /// Maximum number of attempts of a request
     pub max_attempts: u32,
@@ -91,7 +91,7 @@ pub struct Request {
     pub chart: String,
     /// Version or version range. Defaults to the newest release
     pub version: Option<String>,
-    /// Folder inside the source
+    /// Directory inside the source
     pub path: Option<String>,
     pub access: Access,
 }
@@ -100,7 +100,7 @@ pub struct Request {
 #[derive(Debug, Clone)]
 pub struct Fetched {
     pub chart: Arc<Chart>,
-    /// SHA-256 of the archive, or of the files of the folder
+    /// SHA-256 of the archive, or of the files of the directory
     pub digest: String,
     pub version: String,
     /// Whether the repository was unreachable, so that it may have a newer version

@@ -11,14 +11,14 @@ use crate::Error;
 /// The defaults allow everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// The folders that `file://` sources must be in; `None` allows all files.
+    /// The directories that `file://` sources must be in; `None` allows all files.
     pub file_roots: Option<Vec<PathBuf>>,
     /// Refuse loopback, link-local and unspecified addresses.
     pub refuse_local_addresses: bool,
 }
 
 impl Rules {
-    /// Whether a local source is in an allowed folder. Symbolic links count as what they point to.
+    /// Whether a local source is in an allowed directory. Symbolic links count as what they point to.
     pub(crate) fn check_path(&self, path: &Path) -> Result<(), Error> {
         let Some(roots) = &self.file_roots else {
             return Ok(());
@@ -29,7 +29,7 @@ impl Rules {
                 root.is_ok_and(|root| path.starts_with(root))
             })
         } else {
-            // It does not exist, which is reported only for allowed folders.
+            // It does not exist, which is reported only for allowed directories.
             let is_plain = !path.components().any(|part| part == Component::ParentDir);
             is_plain && roots.iter().any(|root| path.starts_with(root))
         };
@@ -41,29 +41,30 @@ impl Rules {
         })
     }
 
-    /// Whether the index of a folder, if it has one, is in an allowed folder.
-    pub(crate) fn check_index(&self, folder: &Path) -> Result<(), Error> {
-        let index = folder.join("index.yaml");
+    /// Whether the index of a directory, if it has one, is in an allowed directory.
+    pub(crate) fn check_index(&self, directory: &Path) -> Result<(), Error> {
+        let index = directory.join("index.yaml");
         if index.is_file() {
             self.check_path(&index)?;
         }
         Ok(())
     }
 
-    /// Whether all symbolic links in a folder, and in the folders that they point to, stay in allowed folders.
-    pub(crate) fn check_links(&self, folder: &Path) -> Result<(), Error> {
+    /// Whether all symbolic links in a directory, and in the directories that they point to, stay in allowed directories.
+    pub(crate) fn check_links(&self, directory: &Path) -> Result<(), Error> {
         if self.file_roots.is_none() {
             return Ok(());
         }
-        self.check_path(folder)?;
-        let mut pending = vec![folder.to_owned()];
+        self.check_path(directory)?;
+        let mut pending = vec![directory.to_owned()];
         let mut seen = HashSet::new();
-        while let Some(folder) = pending.pop() {
-            if !seen.insert(fs_err::canonicalize(&folder).unwrap_or_else(|_| folder.clone())) {
+        while let Some(directory) = pending.pop() {
+            if !seen.insert(fs_err::canonicalize(&directory).unwrap_or_else(|_| directory.clone()))
+            {
                 continue;
             }
             // What cannot be read is reported by whoever reads the files.
-            let entries = fs_err::read_dir(&folder).into_iter().flatten().flatten();
+            let entries = fs_err::read_dir(&directory).into_iter().flatten().flatten();
             for entry in entries {
                 let path = entry.path();
                 if path.is_symlink() {
@@ -91,9 +92,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_below_an_allowed_folder_are_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let (inside, outside) = (folder.path().join("charts"), folder.path().join("etc"));
+    fn only_files_below_an_allowed_directory_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let (inside, outside) = (
+            directory.path().join("charts"),
+            directory.path().join("etc"),
+        );
         for path in [&inside, &outside] {
             fs_err::create_dir_all(path.join("web")).unwrap();
         }
@@ -120,9 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_a_chart_that_leaves_the_allowed_folder_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let (charts, outside) = (folder.path().join("charts"), folder.path().join("secret"));
+    fn a_link_in_a_chart_that_leaves_the_allowed_directory_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let (charts, outside) = (
+            directory.path().join("charts"),
+            directory.path().join("secret"),
+        );
         let templates = charts.join("web/templates");
         fs_err::create_dir_all(&templates).unwrap();
         fs_err::create_dir_all(charts.join("shared")).unwrap();

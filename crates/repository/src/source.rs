@@ -10,7 +10,7 @@ use crate::oci::OciSource;
 /// A source of one or more charts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A chart folder, an archive, a folder of charts, or a Helm repository on disk
+    /// A chart directory, an archive, a directory of charts, or a Helm repository on disk
     Local(PathBuf),
     /// The URL of an archive
     Archive(Url),

@@ -1,4 +1,4 @@
-//! Reads charts and YAML files from archives and folders.
+//! Reads charts and YAML files from archives and directories.
 
 use std::path::Path;
 
@@ -44,9 +44,9 @@ pub(crate) fn unpack(
         && let (top, rest) = path_in_archive
             .split_once('/')
             .unwrap_or((path_in_archive, ""))
-        && archive::top_folder(bytes).is_some_and(|folder| folder == top)
+        && archive::top_folder(bytes).is_some_and(|directory| directory == top)
     {
-        // Files are named relative to the top folder of an archive. KubeGems' paths begin with that folder.
+        // Files are named relative to the top directory of an archive. KubeGems' paths begin with that directory.
         found = below(&files, rest);
     }
     let files = found;
@@ -59,12 +59,12 @@ pub(crate) fn unpack(
     Ok(files)
 }
 
-/// The files below a folder, named relative to it.
-fn below(files: &[File], folder: &str) -> Vec<File> {
-    let prefix = if folder.is_empty() {
+/// The files below a directory, named relative to it.
+fn below(files: &[File], directory: &str) -> Vec<File> {
+    let prefix = if directory.is_empty() {
         String::new()
     } else {
-        format!("{folder}/")
+        format!("{directory}/")
     };
     let found = files.iter().filter_map(|file| {
         let name = file.name.strip_prefix(&prefix)?.to_owned();
@@ -74,7 +74,7 @@ fn below(files: &[File], folder: &str) -> Vec<File> {
     found.collect()
 }
 
-/// The YAML files of a local folder or archive, or a single one.
+/// The YAML files of a local directory or archive, or a single one.
 pub(crate) fn local_manifests(
     source: &Path,
     request: &Request,
@@ -89,7 +89,7 @@ pub(crate) fn local_manifests(
         let name = source.file_name().unwrap_or_default().to_string_lossy();
         return Ok(vec![File::new(name, bytes)]);
     }
-    let root = local::subfolder(source, request.path.as_deref())?;
+    let root = local::subdirectory(source, request.path.as_deref())?;
     local::files(&root, is_manifest)
 }
 

@@ -122,14 +122,14 @@ struct Site {
 }
 
 impl Site {
-    async fn start(binary: &Path, folder: &Path, flags: &[&str]) -> anyhow::Result<Self> {
+    async fn start(binary: &Path, directory: &Path, flags: &[&str]) -> anyhow::Result<Self> {
         let options = Options {
             binary: binary.to_owned(),
-            data: folder.join("data"),
+            data: directory.join("data"),
             simulate_workloads: true,
         };
         let server = EmbeddedServer::start(&options).await?;
-        let log = folder.join("serve.log");
+        let log = directory.join("serve.log");
         let flags = [&["--compat"], flags].concat();
         let kubeconfig = &server.endpoint.kubeconfig;
         let controller = Controller::start_with(&flags, binary, kubeconfig, &log)?;

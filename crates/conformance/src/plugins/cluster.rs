@@ -34,7 +34,7 @@ pub(super) struct Cluster {
     server: Server,
     pub(super) client: Client,
     pub(super) plugins: PluginClient,
-    /// The folder with the test chart.
+    /// The directory with the test chart.
     pub(super) repository: PathBuf,
     /// The log of all controllers of the cluster.
     controller_log: PathBuf,

@@ -40,11 +40,11 @@ impl PluginClient {
     /// Adds a chart with one template to the repository.
     pub(super) fn write_chart(&self, name: &str, template: &str) -> anyhow::Result<()> {
         let repository = self.repository.trim_start_matches("file://");
-        let folder = Path::new(repository).join(name);
-        fs_err::create_dir_all(folder.join("templates"))?;
+        let directory = Path::new(repository).join(name);
+        fs_err::create_dir_all(directory.join("templates"))?;
         let chart = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
-        fs_err::write(folder.join("Chart.yaml"), chart)?;
-        fs_err::write(folder.join("templates/hostile.yaml"), template)?;
+        fs_err::write(directory.join("Chart.yaml"), chart)?;
+        fs_err::write(directory.join("templates/hostile.yaml"), template)?;
         Ok(())
     }
 

@@ -78,15 +78,15 @@ async fn a_missing_secret_is_named_and_its_content_is_never_reported() {
 #[tokio::test]
 async fn a_schema_violation_names_the_value() {
     let harness = Harness::new().await;
-    let folder = harness.charts.path();
+    let directory = harness.charts.path();
     charts::write(
-        folder,
+        directory,
         "strict",
         "1.0.0",
         &[("config.yaml", charts::CONFIG_MAP)],
     );
     let schema = r#"{"type": "object", "properties": {"text": {"type": "string"}}}"#;
-    fs_err::write(folder.join("strict/values.schema.json"), schema).unwrap();
+    fs_err::write(directory.join("strict/values.schema.json"), schema).unwrap();
     let spec = json!({"values": {"text": 5}});
     harness.create("strict", "strict", spec).await;
     let words = ["text", "string"];
@@ -140,9 +140,9 @@ async fn missing_permissions_are_reported_with_the_account() {
 #[tokio::test]
 async fn a_digest_mismatch_is_reported_with_the_digest_and_the_archive() {
     let harness = Harness::new().await;
-    let folder = harness.charts.path().join("lying");
-    fs_err::create_dir(&folder).unwrap();
-    fs_err::write(folder.join("web-1.0.0.tgz"), b"not what was promised").unwrap();
+    let directory = harness.charts.path().join("lying");
+    fs_err::create_dir(&directory).unwrap();
+    fs_err::write(directory.join("web-1.0.0.tgz"), b"not what was promised").unwrap();
     let promised = "0".repeat(64);
     let index = json!({
         "apiVersion": "v1",
@@ -150,8 +150,8 @@ async fn a_digest_mismatch_is_reported_with_the_digest_and_the_archive() {
             "name": "web", "version": "1.0.0", "urls": ["web-1.0.0.tgz"], "digest": promised,
         }]},
     });
-    fs_err::write(folder.join("index.yaml"), index.to_string()).unwrap();
-    let spec: Value = json!({"repo": format!("file://{}", folder.display())});
+    fs_err::write(directory.join("index.yaml"), index.to_string()).unwrap();
+    let spec: Value = json!({"repo": format!("file://{}", directory.display())});
     harness.create("web", "web", spec).await;
     let words = [promised.as_str(), "web-1.0.0.tgz"];
     check_reported(&harness, "web", "DigestMismatch", "Failed", &words).await;

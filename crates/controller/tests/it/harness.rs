@@ -53,15 +53,15 @@ impl Harness {
         let server = start_server().await;
         let client = embedded_api::client(&server);
         crds::install(&client, compat).await.unwrap();
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         charts::write(
-            folder.path(),
+            directory.path(),
             "config",
             "1.0.0",
             &[("config.yaml", charts::CONFIG_MAP)],
         );
         charts::write(
-            folder.path(),
+            directory.path(),
             "web",
             "1.2.3",
             &[
@@ -73,7 +73,7 @@ impl Harness {
             connection: Connection::new(&server),
             server,
             client,
-            charts: folder,
+            charts: directory,
             stop: Arc::new(Notify::new()),
             controller: None,
         }

@@ -222,8 +222,8 @@ impl Cluster {
     }
 
     fn move_charts(&self, from: &str, to: &str) {
-        let folder = self.harness.charts.path();
-        fs_err::rename(folder.join(from), folder.join(to)).unwrap();
+        let directory = self.harness.charts.path();
+        fs_err::rename(directory.join(from), directory.join(to)).unwrap();
     }
 
     async fn create(&self, plugin: usize, dependencies: &[usize], text: u64) {

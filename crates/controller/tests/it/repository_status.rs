@@ -49,21 +49,21 @@ async fn until(harness: &Harness, name: &str, reason: &str) -> Repository {
 #[tokio::test]
 async fn the_status_lists_charts_and_versions() {
     let harness = Harness::new().await;
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let config = [("config.yaml", charts::CONFIG_MAP)];
-    charts::write(folder.path(), "web", "1.2.0", &config);
+    charts::write(directory.path(), "web", "1.2.0", &config);
     for file in [
         "web-1.10.0.tgz",
         "web-1.9.0.tgz",
         "my-db-0.1.0.tgz",
         "notes.txt",
     ] {
-        fs_err::write(folder.path().join(file), b"").unwrap();
+        fs_err::write(directory.path().join(file), b"").unwrap();
     }
     create(
         &harness,
         "charts",
-        format!("file://{}", folder.path().display()),
+        format!("file://{}", directory.path().display()),
     )
     .await;
     let status = until(&harness, "charts", "Read").await.status.unwrap();

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Also reconcile plugins and bundles of KubeGems and apps of TKEStack
     #[arg(long)]
     compat: bool,
-    /// Folder of the files that clusters copy to their machines [default: clusters cannot have files]
+    /// Directory of the files that clusters copy to their machines [default: clusters cannot have files]
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
     /// Run without leader election
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     /// the controller]
     #[arg(long, value_name = "NAME", help_heading = "Trust")]
     default_service_account: Option<String>,
-    /// Allow plugins to use the charts in this folder as file:// sources; may be repeated [default: none]
+    /// Allow plugins to use the charts in this directory as file:// sources; may be repeated [default: none]
     #[arg(long, value_name = "DIR", help_heading = "Trust")]
     allow_files: Vec<PathBuf>,
     /// Allow repositories and clusters at loopback and link-local addresses

@@ -46,16 +46,16 @@ const SIMULATED_DELAY: Duration = Duration::from_millis(100);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Data folder; without it, all objects are kept in memory only
+    /// Data directory; without it, all objects are kept in memory only
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Plugins to install: a file, or a folder of files; may be repeated
+    /// Plugins to install: a file, or a directory of files; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     plugins: Vec<PathBuf>,
     /// Manifest of clusters to bring up on machines
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
-    /// Folder of the files of clusters [default: the folder of --cluster]
+    /// Directory of the files of clusters [default: the directory of --cluster]
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
     /// Exit when all clusters are Running and all plugins are Ready, or one fails
@@ -90,7 +90,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown_signal()?;
     let stand_ins = StandIns::start(&manifests, args.data.as_deref()).await?;
     let options = match &args.data {
-        Some(folder) => Options::in_folder(folder),
+        Some(directory) => Options::in_folder(directory),
         None => Options::in_memory(),
     };
     let listener = Listener::bind(args.listen, false).await.map_err(explain)?;
@@ -208,11 +208,11 @@ fn print_next_steps(kubeconfig: &KubeconfigFile, clusters: &[String]) {
     note("press Ctrl-C to stop");
 }
 
-/// A kubeconfig on disk, removed on drop if it is in a temporary folder.
+/// A kubeconfig on disk, removed on drop if it is in a temporary directory.
 struct KubeconfigFile {
     path: PathBuf,
     is_current: bool,
-    temporary_folder: Option<PathBuf>,
+    temporary_directory: Option<PathBuf>,
 }
 
 impl KubeconfigFile {
@@ -220,12 +220,12 @@ impl KubeconfigFile {
         args: &Args,
         write: impl Fn(&Path) -> anyhow::Result<Written>,
     ) -> anyhow::Result<Self> {
-        let (path, temporary_folder) = match (&args.kubeconfig, &args.data) {
+        let (path, temporary_directory) = match (&args.kubeconfig, &args.data) {
             (Some(path), _) => (path.clone(), None),
             (None, Some(data)) => (data.join("kubeconfig"), None),
             (None, None) => {
-                let folder = private_temporary_folder()?;
-                (folder.join("kubeconfig"), Some(folder))
+                let directory = private_temporary_directory()?;
+                (directory.join("kubeconfig"), Some(directory))
             }
         };
         let path = std::path::absolute(&path).unwrap_or(path);
@@ -237,26 +237,26 @@ impl KubeconfigFile {
         Ok(Self {
             path,
             is_current,
-            temporary_folder,
+            temporary_directory,
         })
     }
 }
 
-/// A new folder with an unpredictable name, for its owner only.
-fn private_temporary_folder() -> anyhow::Result<PathBuf> {
+/// A new directory with an unpredictable name, for its owner only.
+fn private_temporary_directory() -> anyhow::Result<PathBuf> {
     let number = getrandom::u64().context("failed to read random bytes")?;
-    let folder = std::env::temp_dir().join(format!("outrigger-{number:016x}"));
+    let directory = std::env::temp_dir().join(format!("outrigger-{number:016x}"));
     let mut builder = std::fs::DirBuilder::new();
-    let created = builder.mode(0o700).create(&folder);
-    created.with_context(|| format!("failed to create {}", folder.display()))?;
-    Ok(folder)
+    let created = builder.mode(0o700).create(&directory);
+    created.with_context(|| format!("failed to create {}", directory.display()))?;
+    Ok(directory)
 }
 
 impl Drop for KubeconfigFile {
     fn drop(&mut self) {
-        if let Some(folder) = &self.temporary_folder {
+        if let Some(directory) = &self.temporary_directory {
             // A file that is left behind is harmless: its server has stopped.
-            let _ = fs_err::remove_dir_all(folder);
+            let _ = fs_err::remove_dir_all(directory);
         }
     }
 }

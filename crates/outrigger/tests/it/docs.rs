@@ -1,7 +1,7 @@
 //! The commands in README.md and `docs/` print what the pages say.
 //!
 //! A fenced block ```console holds commands, which begin with `$ `, and their output. The blocks of a page run in order, in
-//! one folder with the examples, on one cluster (`outrigger up`). Blocks ```yaml file=NAME are written to that folder. In
+//! one directory with the examples, on one cluster (`outrigger up`). Blocks ```yaml file=NAME are written to that directory. In
 //! the output, ages, times and ports are placeholders, and a line `...` stands for any lines. Other blocks are not run.
 //! Pages that use kubectl or Helm are skipped where `make e2e` has not installed them.
 //! `UPDATE=1 cargo test -p outrigger docs` writes what the commands print to the pages.
@@ -26,26 +26,27 @@ struct Session(LocalCluster);
 impl Session {
     fn start() -> Self {
         let cluster = LocalCluster::start();
-        let folder = cluster.context.directory();
-        symlink(root().join("examples"), folder.join("examples")).unwrap();
-        symlink(root().join("deploy"), folder.join("deploy")).unwrap();
-        fs_err::create_dir(folder.join("bin")).unwrap();
+        let directory = cluster.context.directory();
+        symlink(root().join("examples"), directory.join("examples")).unwrap();
+        symlink(root().join("deploy"), directory.join("deploy")).unwrap();
+        fs_err::create_dir(directory.join("bin")).unwrap();
         for (peer, name) in [(KUBECTL, "kubectl"), (HELM4, "helm")] {
             if let Ok(path) = peer.installed() {
-                symlink(path, folder.join("bin").join(name)).unwrap();
+                symlink(path, directory.join("bin").join(name)).unwrap();
             }
         }
         Self(cluster)
     }
 
     fn run(&self, command: &str) -> String {
-        let folder = self.0.context.directory();
+        let directory = self.0.context.directory();
         let binaries = Path::new(env!("CARGO_BIN_EXE_outrigger")).parent().unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
-        let path = format!("{}:{}/bin:{path}", binaries.display(), folder.display());
+        let path = format!("{}:{}/bin:{path}", binaries.display(), directory.display());
         let shell = TestContext::new("/bin/sh").unwrap();
         let mut shell = shell.command(["-c", command]);
-        self.0.output(shell.current_dir(folder).env("PATH", path))
+        self.0
+            .output(shell.current_dir(directory).env("PATH", path))
     }
 }
 

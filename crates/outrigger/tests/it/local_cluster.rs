@@ -14,7 +14,7 @@ use outrigger_testing::TestContext;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A cluster, and the folder in which its commands run. It ends when it is dropped.
+/// A cluster, and the directory in which its commands run. It ends when it is dropped.
 pub(crate) struct LocalCluster {
     pub(crate) context: TestContext,
     up: Child,
@@ -101,8 +101,8 @@ impl LocalCluster {
             .output()
             .unwrap();
         let text = String::from_utf8([stdout, stderr].concat()).unwrap();
-        let folder = self.context.directory().display().to_string();
-        let text = text.replace(&folder, "/work");
+        let directory = self.context.directory().display().to_string();
+        let text = text.replace(&directory, "/work");
         let lines: String = text.lines().map(|line| normalize(line) + "\n").collect();
         match status.code() {
             Some(0) => lines,

@@ -11,7 +11,7 @@ pub(crate) fn chart_yaml(name: &str, version: &str) -> String {
     format!("apiVersion: v2\nname: {name}\nversion: {version}\n")
 }
 
-/// A `.tgz` of files in a folder `root`.
+/// A `.tgz` of files in a directory `root`.
 pub(crate) fn pack(root: &str, files: &[(&str, &str)]) -> Vec<u8> {
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (name, text) in files {

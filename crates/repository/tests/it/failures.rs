@@ -29,8 +29,8 @@ async fn rejects_an_archive_whose_digest_is_not_that_of_the_index() {
         _ => Reply::ok(archive("web", "6.6.6")),
     })
     .await;
-    let folder = tempfile::tempdir().unwrap();
-    let fetcher = fetcher(Some(folder.path()));
+    let directory = tempfile::tempdir().unwrap();
+    let fetcher = fetcher(Some(directory.path()));
     for _ in 0..2 {
         let error = fetcher
             .fetch(&request(&server.url, "web", ""))
@@ -42,7 +42,7 @@ async fn rejects_an_archive_whose_digest_is_not_that_of_the_index() {
         assert!(text.contains(&sha256(&archive("web", "6.6.6"))), "{text}");
     }
     // The archive is not cached.
-    let cached = folder
+    let cached = directory
         .path()
         .join("sha256")
         .join(sha256(&archive("web", "6.6.6")));

@@ -1,4 +1,4 @@
-//! Charts on the local disk: folders, archives, folders of charts, repositories.
+//! Charts on the local disk: directories, archives, directories of charts, repositories.
 
 use std::path::Path;
 
@@ -25,9 +25,9 @@ async fn version(root: &Path, repo: &str, chart: &str, version: &str) -> Result<
 }
 
 #[tokio::test]
-async fn finds_charts_in_a_folder_of_folders_and_archives() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+async fn finds_charts_in_a_directory_of_directories_and_archives() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     write(root, "charts/web/Chart.yaml", chart_yaml("web", "1.5.0"));
     write(root, "charts/renamed/Chart.yaml", chart_yaml("db", "0.2.0"));
     write(root, "charts/web-1.2.0.tgz", archive("web", "1.2.0"));
@@ -63,8 +63,8 @@ async fn finds_charts_in_a_folder_of_folders_and_archives() {
 
 #[tokio::test]
 async fn ignores_the_name_for_a_single_chart() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     write(root, "web/Chart.yaml", chart_yaml("web", "1.5.0"));
     write(root, "web.tgz", archive("web", "1.2.0"));
     let root_path = root.display();
@@ -88,8 +88,8 @@ async fn ignores_the_name_for_a_single_chart() {
 
 #[tokio::test]
 async fn verifies_digests_of_a_local_repository() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     let published = IndexEntry {
         url: "https://charts.example.com/x/web-1.2.0.tgz".to_owned(),
         ..IndexEntry::of("web", "1.2.0")
@@ -103,9 +103,9 @@ async fn verifies_digests_of_a_local_repository() {
 }
 
 #[tokio::test]
-async fn the_digest_of_a_folder_depends_on_its_files_only() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+async fn the_digest_of_a_directory_depends_on_its_files_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     write(root, "web/Chart.yaml", chart_yaml("web", "1.0.0"));
     write(root, "web/templates/a.yaml", "a: 1");
     let fetcher = local(root);
@@ -122,8 +122,8 @@ async fn the_digest_of_a_folder_depends_on_its_files_only() {
 
 #[tokio::test]
 async fn rejects_a_path_outside_the_source() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     write(
         root,
         "source/deploy/web/Chart.yaml",
@@ -149,9 +149,9 @@ async fn rejects_a_path_outside_the_source() {
 }
 
 #[tokio::test]
-async fn fetches_manifests_of_folders_archives_and_files_sorted_by_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+async fn fetches_manifests_of_directories_archives_and_files_sorted_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     write(root, "m/b.yaml", "b: 1");
     write(root, "m/a/c.yml", "c: 1");
     write(root, "m/readme.md", "x");
@@ -172,21 +172,21 @@ async fn fetches_manifests_of_folders_archives_and_files_sorted_by_name() {
             (names.collect::<Vec<_>>(), manifests.digest)
         }
     };
-    let (from_folder, folder_digest) = names("./m").await;
+    let (from_directory, directory_digest) = names("./m").await;
     let (from_archive, archive_digest) = names("./m.tgz").await;
-    assert_eq!(from_folder, ["a/c.yml", "b.yaml"]);
-    assert_eq!(from_archive, from_folder);
-    assert_eq!(folder_digest, archive_digest);
+    assert_eq!(from_directory, ["a/c.yml", "b.yaml"]);
+    assert_eq!(from_archive, from_directory);
+    assert_eq!(directory_digest, archive_digest);
     assert_eq!(names("./m/b.yaml").await.0, ["b.yaml"]);
 }
 
 #[tokio::test]
 async fn a_12_gigabyte_archive_is_rejected_without_reading_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = fs_err::File::create(folder.path().join("x.tgz")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = fs_err::File::create(directory.path().join("x.tgz")).unwrap();
     file.set_len(12 << 30).unwrap();
     for repo in ["file://x.tgz", "./x.tgz"] {
-        let fetcher = local(folder.path());
+        let fetcher = local(directory.path());
         let chart = fetcher.fetch(&request(repo, "x", "")).await.unwrap_err();
         let manifests = fetcher.fetch_manifests(&request(repo, "", "")).await;
         for error in [chart, manifests.unwrap_err()] {
@@ -200,8 +200,8 @@ async fn a_12_gigabyte_archive_is_rejected_without_reading_it() {
 
 #[tokio::test]
 async fn manifests_are_read_within_limits() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     let fetch = async || {
         let fetched = local(root).fetch_manifests(&request(".", "", "")).await;
         fetched.map(|manifests| manifests.files.len())
@@ -212,7 +212,7 @@ async fn manifests_are_read_within_limits() {
     std::os::unix::fs::symlink(root, root.join("a/loop")).unwrap();
     let error = fetch().await.unwrap_err().to_string();
     assert!(
-        error.ends_with("has folders that are nested more than 32 levels deep"),
+        error.ends_with("has directories that are nested more than 32 levels deep"),
         "{error}"
     );
     fs_err::remove_file(root.join("a/loop")).unwrap();

@@ -85,7 +85,7 @@ async fn a_missing_chart_or_version_is_reported_with_suggestions() {
 
 #[tokio::test]
 async fn downloads_an_archive_once_and_an_index_only_if_it_changed() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let server = Server::start(|request, _| match request.path.as_str() {
         "/index.yaml" if request.if_none_match.as_deref() == Some("\"one\"") => Reply::status(304),
         "/index.yaml" => {
@@ -96,7 +96,7 @@ async fn downloads_an_archive_once_and_an_index_only_if_it_changed() {
     .await;
     for _ in 0..2 {
         // A new fetcher each time, as after a restart.
-        let fetcher = fetcher(Some(folder.path()));
+        let fetcher = fetcher(Some(directory.path()));
         for _ in 0..2 {
             fetcher
                 .fetch(&request(&server.url, "web", ""))
@@ -153,15 +153,15 @@ async fn concurrent_requests_share_one_index_until_its_ttl() {
 
 #[tokio::test]
 async fn uses_the_cache_if_the_server_is_unreachable() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let server = repository().await;
     let url = server.url.clone();
-    fetcher(Some(folder.path()))
+    fetcher(Some(directory.path()))
         .fetch(&request(&url, "web", "1.2.0"))
         .await
         .unwrap();
     drop(server);
-    let fetcher = fetcher(Some(folder.path()));
+    let fetcher = fetcher(Some(directory.path()));
     let fetched = fetcher.fetch(&request(&url, "web", "1.2.0")).await.unwrap();
     assert!(fetched.offline);
     let error = fetcher
@@ -176,16 +176,22 @@ async fn uses_the_cache_if_the_server_is_unreachable() {
 
 #[tokio::test]
 async fn replaces_corrupt_files_in_the_cache() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let server = repository().await;
     let request = request(&server.url, "web", "1.2.0");
-    fetcher(Some(folder.path())).fetch(&request).await.unwrap();
-    for entry in fs_err::read_dir(folder.path().join("sha256")).unwrap() {
+    fetcher(Some(directory.path()))
+        .fetch(&request)
+        .await
+        .unwrap();
+    for entry in fs_err::read_dir(directory.path().join("sha256")).unwrap() {
         fs_err::write(entry.unwrap().path(), b"corrupt").unwrap();
     }
-    let fetched = fetcher(Some(folder.path())).fetch(&request).await.unwrap();
+    let fetched = fetcher(Some(directory.path()))
+        .fetch(&request)
+        .await
+        .unwrap();
     assert_eq!(fetched.digest, sha256(&archive("web", "1.2.0")));
-    let path = folder.path().join("sha256").join(&fetched.digest);
+    let path = directory.path().join("sha256").join(&fetched.digest);
     assert_eq!(sha256(&fs_err::read(path).unwrap()), fetched.digest);
 }
 
@@ -242,16 +248,16 @@ async fn sends_credentials() {
 
 #[tokio::test]
 async fn the_cache_is_not_shared_between_credentials() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let server = protected("Bearer hunter2").await;
     let authorized = with(Credentials::Bearer(Secret::new("hunter2")), &server.url);
     let anonymous = request(&server.url, "web", "");
-    fetcher(Some(folder.path()))
+    fetcher(Some(directory.path()))
         .fetch(&authorized)
         .await
         .unwrap();
     drop(server);
-    let fetcher = fetcher(Some(folder.path()));
+    let fetcher = fetcher(Some(directory.path()));
     assert!(fetcher.fetch(&authorized).await.unwrap().offline);
     let error = fetcher.fetch(&anonymous).await.unwrap_err();
     assert!(

@@ -47,16 +47,20 @@ async fn an_archive_with_another_chart_than_its_entry_is_refused() {
 
 #[tokio::test]
 async fn a_local_index_is_checked_too() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let entry = IndexEntry {
         name: "db",
         version: "1.0.0",
         url: "web-1.0.0.tgz".to_owned(),
         digest: None,
     };
-    fs_err::write(folder.path().join("index.yaml"), index(&[entry])).unwrap();
-    fs_err::write(folder.path().join("web-1.0.0.tgz"), archive("web", "1.0.0")).unwrap();
-    let repo = format!("file://{}", folder.path().display());
+    fs_err::write(directory.path().join("index.yaml"), index(&[entry])).unwrap();
+    fs_err::write(
+        directory.path().join("web-1.0.0.tgz"),
+        archive("web", "1.0.0"),
+    )
+    .unwrap();
+    let repo = format!("file://{}", directory.path().display());
     let error = fetcher(None)
         .fetch(&request(&repo, "db", ""))
         .await

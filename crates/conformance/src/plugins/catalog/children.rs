@@ -103,11 +103,11 @@ pub(super) fn image(chart: &str, version: &str) -> String {
     format!("stand-in/{chart}:{}", version.replace('+', "_"))
 }
 
-/// The files of a stand-in chart, below a folder. With a registry, it runs an image of it.
+/// The files of a stand-in chart, below a directory. With a registry, it runs an image of it.
 pub(super) fn stand_in(
     chart: &str,
     version: &str,
-    folder: &str,
+    directory: &str,
     registry: Option<&str>,
 ) -> Vec<(String, Vec<u8>)> {
     let config =
@@ -146,6 +146,6 @@ pub(super) fn stand_in(
     }
     let files = files.into_iter();
     files
-        .map(|(path, text)| (format!("{folder}/{path}"), text.into_bytes()))
+        .map(|(path, text)| (format!("{directory}/{path}"), text.into_bytes()))
         .collect()
 }

@@ -30,22 +30,22 @@ struct Internet {
 
 pub(super) async fn run(binary: &Path, charts: &Path) -> anyhow::Result<()> {
     let scratch = tempfile::tempdir()?;
-    let folder = scratch.path();
+    let directory = scratch.path();
     let internet = Internet {
         catalogue: Upstream::start().await?,
         charts: Upstream::start().await?,
-        images: Registry::outrigger(binary, &folder.join("upstream")).await?,
+        images: Registry::outrigger(binary, &directory.join("upstream")).await?,
     };
     let (plugins, shown) = internet.publish(charts).await?;
-    write_plugins(folder, &plugins)?;
+    write_plugins(directory, &plugins)?;
     // Some images are not in fields named `image`.
-    let mut images = internet.list(binary, folder).await?;
+    let mut images = internet.list(binary, directory).await?;
     images.retain(|image| !image.starts_with(&internet.images.address));
     images.extend(shown);
-    push_images(binary, folder, &images, &internet.images.address).await?;
-    let site = Registry::outrigger(binary, &folder.join("site")).await?;
+    push_images(binary, directory, &images, &internet.images.address).await?;
+    let site = Registry::outrigger(binary, &directory.join("site")).await?;
     let registry = site.address.clone();
-    let summary = internet.sync(binary, folder, &registry).await?;
+    let summary = internet.sync(binary, directory, &registry).await?;
     check_summary(&summary, &plugins)?;
     drop(internet);
 
@@ -58,9 +58,9 @@ pub(super) async fn run(binary: &Path, charts: &Path) -> anyhow::Result<()> {
         "--image-registry",
         &registry,
     ];
-    let cluster = Site::start(binary, folder, &flags).await?;
+    let cluster = Site::start(binary, directory, &flags).await?;
     cluster.install(&plugins).await?;
-    verify(binary, folder, &cluster, &registry).await
+    verify(binary, directory, &cluster, &registry).await
 }
 
 impl Internet {
@@ -90,11 +90,11 @@ impl Internet {
     }
 
     /// A command on the plugins, with the internet replaced.
-    fn command(&self, binary: &Path, folder: &Path, verb: &str) -> tokio::process::Command {
+    fn command(&self, binary: &Path, directory: &Path, verb: &str) -> tokio::process::Command {
         let mut command = command(binary);
         command
             .args(["image", verb, "--output", "json", "--plugins"])
-            .arg(folder.join(PLUGINS))
+            .arg(directory.join(PLUGINS))
             .args(["--plain-http", &self.images.address])
             .args(["--mirror", &format!("*={}", self.images.address)])
             .args([
@@ -102,13 +102,13 @@ impl Internet {
                 &format!("{CATALOGUE}={}", self.catalogue.url),
             ])
             .args(["--chart-mirror", &format!("*={}", self.charts.url)])
-            .env("XDG_CACHE_HOME", folder.join("cache"));
+            .env("XDG_CACHE_HOME", directory.join("cache"));
         command
     }
 
     /// The images of the plugins.
-    async fn list(&self, binary: &Path, folder: &Path) -> anyhow::Result<BTreeSet<String>> {
-        let mut list = self.command(binary, folder, "list");
+    async fn list(&self, binary: &Path, directory: &Path) -> anyhow::Result<BTreeSet<String>> {
+        let mut list = self.command(binary, directory, "list");
         let output = list.args(["--confidence", "likely"]).output().await?;
         let images: Vec<Value> = serde_json::from_slice(&output.stdout)
             .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
@@ -117,8 +117,8 @@ impl Internet {
     }
 
     /// Fills the registry of the site with everything that the plugins need.
-    async fn sync(&self, binary: &Path, folder: &Path, to: &str) -> anyhow::Result<Value> {
-        let mut sync = self.command(binary, folder, "sync");
+    async fn sync(&self, binary: &Path, directory: &Path, to: &str) -> anyhow::Result<Value> {
+        let mut sync = self.command(binary, directory, "sync");
         let output = sync.args(["--to", to, "--plain-http", to]).output().await?;
         let stderr = String::from_utf8_lossy(&output.stderr);
         serde_json::from_slice(&output.stdout).with_context(|| format!("no summary: {stderr}"))
@@ -128,18 +128,18 @@ impl Internet {
 /// The file with the plugins of the site.
 const PLUGINS: &str = "site.yaml";
 
-fn write_plugins(folder: &Path, plugins: &Plugins) -> anyhow::Result<()> {
+fn write_plugins(directory: &Path, plugins: &Plugins) -> anyhow::Result<()> {
     let manifests = plugins.iter().map(|(name, plugin)| manifest(name, plugin));
     let text: String = manifests
         .map(|manifest| format!("{manifest}\n---\n"))
         .collect();
-    Ok(fs_err::write(folder.join(PLUGINS), text)?)
+    Ok(fs_err::write(directory.join(PLUGINS), text)?)
 }
 
 /// Pushes one image under many names.
 async fn push_images(
     binary: &Path,
-    folder: &Path,
+    directory: &Path,
     names: &BTreeSet<String>,
     to: &str,
 ) -> anyhow::Result<()> {
@@ -158,7 +158,7 @@ async fn push_images(
         ("layer.tar", layer),
         ("manifest.json", manifest.to_string().into_bytes()),
     ];
-    let archive = folder.join("images.tgz");
+    let archive = directory.join("images.tgz");
     let files = files.map(|(name, content)| (name.to_owned(), content));
     fs_err::write(&archive, archives::pack(&files)?)?;
     let output = command(binary)
@@ -198,7 +198,7 @@ fn check_summary(summary: &Value, plugins: &Plugins) -> anyhow::Result<()> {
 /// All pods run images that the registry of the site has.
 async fn verify(
     binary: &Path,
-    folder: &Path,
+    directory: &Path,
     cluster: &Site,
     registry: &str,
 ) -> anyhow::Result<()> {
@@ -219,7 +219,7 @@ async fn verify(
         .filter(|image| !image.starts_with(&format!("{registry}/")))
         .collect();
     ensure!(foreign.is_empty(), "not from the site: {foreign:?}");
-    let list = folder.join("running.txt");
+    let list = directory.join("running.txt");
     let text: String = images.iter().map(|image| format!("{image}\n")).collect();
     fs_err::write(&list, text)?;
     let verified = command(binary)

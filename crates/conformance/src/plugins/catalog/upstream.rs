@@ -1,4 +1,4 @@
-//! A local web server in place of all upstream repositories: every folder has the same index, and an archive is found by
+//! A local web server in place of all upstream repositories: every directory has the same index, and an archive is found by
 //! its file name.
 
 use std::collections::{BTreeSet, HashMap};
@@ -50,7 +50,7 @@ impl Upstream {
         })
     }
 
-    /// Serves a file, in every folder.
+    /// Serves a file, in every directory.
     pub(super) fn add(&self, name: &str, data: Vec<u8>) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.insert(name.to_owned(), data);

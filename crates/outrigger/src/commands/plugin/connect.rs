@@ -82,7 +82,7 @@ pub(crate) async fn load_config(
 pub(crate) fn read_kubeconfig(path: &Path) -> Result<Kubeconfig, KubeconfigError> {
     let failed = |error| KubeconfigError::ReadConfig(error, path.to_owned());
     match fs_err::metadata(path) {
-        // Relative paths in a file are relative to its folder.
+        // Relative paths in a file are relative to its directory.
         Ok(metadata) if metadata.is_file() && metadata.len() <= input_file::MAX_BYTES => {
             Kubeconfig::read_from(path)
         }

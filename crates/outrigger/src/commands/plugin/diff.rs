@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Name of the plugin
     #[arg(required_unless_present = "plugin_files")]
     name: Option<String>,
-    /// Files or folders with the changed plugins, `-` for stdin
+    /// Files or directories with the changed plugins, `-` for stdin
     #[arg(
         short = 'F',
         long = "file",
@@ -47,7 +47,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let folder = std::env::current_dir()?;
+    let directory = std::env::current_dir()?;
     let mut plugins = match args.plugin_files.as_slice() {
         [] => Vec::new(),
         files => file::read(files)?,
@@ -55,12 +55,12 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     if let Some(name) = &args.name {
         let mut plugin = connection.get(name).await?;
-        args.spec.read()?.apply(&mut plugin, &folder);
+        args.spec.read()?.apply(&mut plugin, &directory);
         plugins.push(plugin);
     }
     let mut plans = Vec::new();
     for plugin in plugins {
-        plans.push(Box::pin(plan(&connection, plugin, &folder)).await?);
+        plans.push(Box::pin(plan(&connection, plugin, &directory)).await?);
     }
     match (args.output.output, plans.as_slice()) {
         (Output::Table, plans) => plans
@@ -75,12 +75,12 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
 pub(super) async fn plan(
     connection: &Connection,
     mut plugin: Plugin,
-    folder: &Path,
+    directory: &Path,
 ) -> anyhow::Result<Plan> {
     let namespace = &mut plugin.metadata.namespace;
     namespace.get_or_insert_with(|| connection.namespace.clone());
     let repo = plugin.spec.repo.as_deref();
-    plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, folder));
+    plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, directory));
     ensure_valid(&plugin)?;
     if !plugin.spec.enabled {
         note(&format!(

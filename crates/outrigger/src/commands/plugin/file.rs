@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::input_file;
 use crate::report::HintExt as _;
 
-/// Reads all plugins of files, of the files in folders, and of stdin for the path `-`.
+/// Reads all plugins of files, of the files in directories, and of stdin for the path `-`.
 pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
     let mut plugins = Vec::new();
     for path in paths {

@@ -34,9 +34,9 @@ pub(crate) struct Args {
     /// Name of the plugin
     #[arg(required_unless_present = "plugin_files")]
     name: Option<String>,
-    /// Chart: its name in the repository [default: NAME], or a folder, an archive or a URL
+    /// Chart: its name in the repository [default: NAME], or a directory, an archive or a URL
     chart: Option<String>,
-    /// Apply plugins from files or folders, `-` for stdin
+    /// Apply plugins from files or directories, `-` for stdin
     #[arg(
         short = 'F',
         long = "file",
@@ -48,13 +48,13 @@ pub(crate) struct Args {
         ]
     )]
     plugin_files: Vec<PathBuf>,
-    /// Source of the chart: an https:// or file:// URL, a folder, or the name of a Repository
+    /// Source of the chart: an https:// or file:// URL, a directory, or the name of a Repository
     #[arg(long, value_name = "URL")]
     repo: Option<String>,
     /// Chart version or version range [default: the latest]
     #[arg(long, value_name = "RANGE")]
     version: Option<String>,
-    /// Folder inside the source
+    /// Directory inside the source
     #[arg(long, value_name = "DIR")]
     path: Option<String>,
     /// Kind of the plugin: helm, template or manifests
@@ -118,15 +118,15 @@ fn parse_dependency(text: &str) -> Result<Dependency, FlagError> {
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let folder = std::env::current_dir()?;
+    let directory = std::env::current_dir()?;
     let mut plugins = if args.plugin_files.is_empty() {
-        vec![from_flags(args, &folder)?]
+        vec![from_flags(args, &directory)?]
     } else {
         file::read(&args.plugin_files)?
     };
     for plugin in &mut plugins {
         let repo = plugin.spec.repo.as_deref();
-        plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, &folder));
+        plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, &directory));
     }
     let connection = args.change.cluster.connect().await?;
     let is_new = args.plugin_files.is_empty();
@@ -142,14 +142,14 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         .await
 }
 
-fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
+fn from_flags(args: &Args, directory: &Path) -> anyhow::Result<Plugin> {
     let name = args.name.as_deref().context("the name is missing")?;
     if args.chart.is_none() && is_source(name) {
         let error = UsageError("the name of the plugin is missing".to_owned());
         return Err(error).hint(format!("outrigger plugin install NAME {name}"));
     }
     let source = args.chart.as_deref();
-    let source = source.and_then(|chart| local_or_remote(chart, folder));
+    let source = source.and_then(|chart| local_or_remote(chart, directory));
     let (chart, repo) = match (&args.chart, &args.repo) {
         (Some(_), None) if source.is_some() => (None, source),
         (Some(chart), Some(_)) if is_source(chart) => {
@@ -161,7 +161,7 @@ fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
     let spec = PluginSpec {
         enabled: true,
         kind: args.kind.unwrap_or_default(),
-        repo: repo.map(|repo| repo_path::absolute(&repo, folder)),
+        repo: repo.map(|repo| repo_path::absolute(&repo, directory)),
         chart,
         version: args.version.clone(),
         path: args.path.clone(),
@@ -178,11 +178,11 @@ fn from_flags(args: &Args, folder: &Path) -> anyhow::Result<Plugin> {
 
 /// The source that an argument names: a URL, a path, or a chart in the working directory. `None` if it is the name of a
 /// chart.
-pub(super) fn local_or_remote(chart: &str, folder: &Path) -> Option<String> {
+pub(super) fn local_or_remote(chart: &str, directory: &Path) -> Option<String> {
     if is_source(chart) {
         return Some(chart.to_owned());
     }
-    is_local_chart(&folder.join(chart)).then(|| format!("./{chart}"))
+    is_local_chart(&directory.join(chart)).then(|| format!("./{chart}"))
 }
 
 /// Whether the argument is a source, not the name of a chart.
@@ -190,7 +190,7 @@ fn is_source(chart: &str) -> bool {
     repo_path::is_path(chart) || chart.contains("://")
 }
 
-/// Whether there is a chart, as a folder or an archive. As in Helm, it takes precedence over one of a repository.
+/// Whether there is a chart, as a directory or an archive. As in Helm, it takes precedence over one of a repository.
 fn is_local_chart(path: &Path) -> bool {
     path.is_file() || path.join("Chart.yaml").is_file()
 }

@@ -62,8 +62,8 @@ impl SpecFlags {
 }
 
 impl SpecChange<'_> {
-    /// Changes the spec. Relative paths are resolved against `folder`.
-    pub(super) fn apply(&self, plugin: &mut Plugin, folder: &Path) {
+    /// Changes the spec. Relative paths are resolved against `directory`.
+    pub(super) fn apply(&self, plugin: &mut Plugin, directory: &Path) {
         if self.flags.latest {
             plugin.spec.version = None;
         }
@@ -71,7 +71,7 @@ impl SpecChange<'_> {
             plugin.spec.version = Some(version.clone());
         }
         if let Some(repo) = &self.flags.repo {
-            plugin.spec.repo = Some(repo_path::absolute(repo, folder));
+            plugin.spec.repo = Some(repo_path::absolute(repo, directory));
         }
         if let Some(conflicts) = self.flags.conflicts {
             plugin.spec.conflicts = conflicts;

@@ -443,12 +443,12 @@ impl Controlled {
 
     /// Installs example plugins and waits until they are Ready.
     async fn install_examples(&self, path: &str) -> Vec<Plugin> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let folder = folder.canonicalize().unwrap();
-        let mut plugins = file::read(&[folder.join("examples").join(path)]).unwrap();
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let directory = directory.canonicalize().unwrap();
+        let mut plugins = file::read(&[directory.join("examples").join(path)]).unwrap();
         for plugin in &mut plugins {
             let repo = plugin.spec.repo.as_deref();
-            plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, &folder));
+            plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, &directory));
             if plugin.spec.kind == PluginKind::Template {
                 let repo = plugin.spec.repo.clone();
                 plugin.spec.values.insert("repo".to_owned(), json!(repo));
@@ -525,17 +525,17 @@ async fn diff_set_rollback_disable_and_uninstall() {
     let controlled = with_lighthouse().await;
     let cluster = &controlled.cluster;
     let connection = &cluster.connection;
-    let folder = Path::new("/");
+    let directory = Path::new("/");
     // Without a change the plan is empty.
     let plugin = cluster.get("lighthouse").await;
-    let plan = diff::plan(connection, plugin.clone(), folder)
+    let plan = diff::plan(connection, plugin.clone(), directory)
         .await
         .unwrap();
     assert!(plan.is_empty(), "{plan}");
     // A diff changes nothing.
     let mut changed = plugin.clone();
     changed.spec.values.insert("replicas".to_owned(), json!(3));
-    let plan = diff::plan(connection, changed, folder).await.unwrap();
+    let plan = diff::plan(connection, changed, directory).await.unwrap();
     assert_eq!(plan.count(Change::Update), 1, "{plan}");
     assert!(plan.to_string().contains("spec.replicas: 2 -> 3"), "{plan}");
     assert_eq!(cluster.get("lighthouse").await, plugin);

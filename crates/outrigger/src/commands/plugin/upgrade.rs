@@ -33,8 +33,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let folder = std::env::current_dir()?;
-    let source = args.chart.as_deref().map(|chart| source(chart, &folder));
+    let directory = std::env::current_dir()?;
+    let source = args.chart.as_deref().map(|chart| source(chart, &directory));
     let source = source.transpose()?;
     if source.is_none() && !args.spec.changes_chart() {
         let message = "no change requested: use --version, --latest, --repo or --conflicts";
@@ -42,7 +42,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     }
     let spec = args.spec.read()?;
     let change = |plugin: &mut Plugin| {
-        spec.apply(plugin, &folder);
+        spec.apply(plugin, &directory);
         if let Some(source) = &source {
             plugin.spec.repo = Some(source.clone());
             // It is the only chart of the source.
@@ -56,9 +56,9 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
 }
 
 /// The source that the argument names. Unlike with `plugin install`, it is not the name of a chart: the plugin has one.
-fn source(chart: &str, folder: &Path) -> anyhow::Result<String> {
-    match local_or_remote(chart, folder) {
-        Some(source) => Ok(repo_path::absolute(&source, folder)),
+fn source(chart: &str, directory: &Path) -> anyhow::Result<String> {
+    match local_or_remote(chart, directory) {
+        Some(source) => Ok(repo_path::absolute(&source, directory)),
         None => {
             let text = format!("{chart} is neither a chart directory, an archive nor a URL");
             let hint = "use --repo for a repository and --version for a version";

@@ -9,15 +9,15 @@ use outrigger_api::cluster::Cluster;
 
 const FIELD_MANAGER: &str = "outrigger-up";
 
-/// The folder of the manifest.
+/// The directory of the manifest.
 pub(super) fn files_root(manifest: &Path) -> PathBuf {
-    let folder = manifest.parent().unwrap_or_else(|| Path::new(""));
-    let folder = if folder.as_os_str().is_empty() {
+    let directory = manifest.parent().unwrap_or_else(|| Path::new(""));
+    let directory = if directory.as_os_str().is_empty() {
         Path::new(".")
     } else {
-        folder
+        directory
     };
-    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+    std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned())
 }
 
 /// Creates the clusters, and applies those that have a name. Returns their names.

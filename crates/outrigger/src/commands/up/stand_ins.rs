@@ -1,4 +1,4 @@
-//! Stand-in machines of `up --cluster`: processes with a root folder and an SSH server of their own, on loopback addresses.
+//! Stand-in machines of `up --cluster`: processes with a root directory and an SSH server of their own, on loopback addresses.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +26,7 @@ const INIT: &str = r#"exec 3<&0; "$@" <&3 3<&- & exec 3<&-; wait $!"#;
 #[derive(Debug)]
 pub(super) struct StandIns {
     processes: Vec<Child>,
-    folder: PathBuf,
+    directory: PathBuf,
     is_temporary: bool,
 }
 
@@ -35,14 +35,14 @@ impl StandIns {
     pub(super) async fn start(clusters: &[Cluster], data: Option<&Path>) -> anyhow::Result<Self> {
         let machines = clusters.iter().filter(|cluster| is_stand_in(cluster));
         let machines: Vec<&MachineAccess> = machines.flat_map(|it| &it.spec.machines).collect();
-        let folder = match data {
+        let directory = match data {
             Some(data) => data.join("machines"),
             None if machines.is_empty() => PathBuf::new(),
-            None => super::private_temporary_folder()?,
+            None => super::private_temporary_directory()?,
         };
         let mut stand_ins = Self {
             processes: Vec::new(),
-            folder,
+            directory,
             is_temporary: data.is_none() && !machines.is_empty(),
         };
         for access in &machines {
@@ -54,9 +54,9 @@ impl StandIns {
             stand_ins.processes.push(process);
         }
         if !machines.is_empty() {
-            let folder = stand_ins.folder.display();
+            let directory = stand_ins.directory.display();
             note(&format!(
-                "{} stand-in machines are running; their root folders are in {folder}",
+                "{} stand-in machines are running; their root directories are in {directory}",
                 machines.len()
             ));
         }
@@ -69,7 +69,7 @@ impl StandIns {
         ensure!(access.username == "root", "the user must be root");
         let password = access.password.as_ref().context("there is no password")?;
         let name = format!("machine-{}", access.ip.replace(['.', ':'], "-"));
-        let stand_in = StandIn::create(&self.folder.join(&name), &name, Programs::Host)?;
+        let stand_in = StandIn::create(&self.directory.join(&name), &name, Programs::Host)?;
         let settings = stand_in.path(SETTINGS);
         fs_err::create_dir_all(&settings)?;
         fs_err::write(settings.join(PASSWORD), password.expose())?;
@@ -79,8 +79,8 @@ impl StandIns {
             fs_err::write(settings.join(SEED), seed)?;
         }
         let program = std::env::current_exe().context("failed to find this program")?;
-        let folder = program.parent().context("this program has no folder")?;
-        stand_in.share_folder("outrigger", folder)?;
+        let directory = program.parent().context("this program has no directory")?;
+        stand_in.share_folder("outrigger", directory)?;
         let file = program.file_name().unwrap_or_default().to_string_lossy();
         let program = format!("/opt/outrigger/{file}");
         let listen = std::net::SocketAddr::new(address, access.port).to_string();
@@ -110,7 +110,7 @@ impl StandIns {
         Ok(process)
     }
 
-    /// Stops all machines and removes their folders.
+    /// Stops all machines and removes their directories.
     pub(super) async fn stop(mut self) {
         for process in &mut self.processes {
             drop(process.stdin.take());
@@ -120,10 +120,10 @@ impl StandIns {
         let _ = tokio::time::timeout(STOP_TIMEOUT, futures::future::join_all(ends)).await;
         self.processes.clear();
         if self.is_temporary
-            && let Err(error) = fs_err::remove_dir_all(&self.folder)
+            && let Err(error) = fs_err::remove_dir_all(&self.directory)
         {
             note(&format!(
-                "failed to remove the folder of stand-in machines: {error}"
+                "failed to remove the directory of stand-in machines: {error}"
             ));
         }
     }
