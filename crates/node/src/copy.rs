@@ -52,6 +52,13 @@ pub enum CopyError {
         found: &'static str,
         wanted: &'static str,
     },
+    /// Other users of the machine could replace the files, hooks that run as root included.
+    #[error("no files are copied to {machine}: {reason}")]
+    Untrusted {
+        machine: String,
+        /// Names the folder and its owner.
+        reason: String,
+    },
     /// The disk is full, the file system is read-only, the user has no rights, or a program is missing.
     #[error("failed to write files to {folder} on {machine}: {message}")]
     Write {

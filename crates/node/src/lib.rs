@@ -62,6 +62,7 @@ mod secret;
 mod shell;
 mod ssh;
 pub mod stand_in;
+mod trust;
 
 pub use address::{Address, DEFAULT_PORT, InvalidAddress};
 pub use attempt::{AttemptId, AttemptOutcome};
@@ -79,3 +80,4 @@ pub use run::Chunk;
 pub use secret::Secret;
 pub use shell::{NulByte, quote, quote_all};
 pub use ssh::{Connector, Settings, Target};
+pub use trust::require_trusted;

@@ -200,11 +200,17 @@ impl<'a> Sender<'a> {
 
     async fn send_all(&mut self, plan: &Plan<'_>) -> Result<(), SendError> {
         let control = plan.control_folder();
+        let mut lines = vec![control.clone()];
+        lines.extend(plan.created_in_shared());
         self.buffer
-            .extend_from_slice(format!("{control}\n").as_bytes());
+            .extend_from_slice(format!("{}\n\n", lines.join("\n")).as_bytes());
         for (path, mode) in &plan.new_folders {
             self.push(&archive::header(path, *mode, 0, tar::EntryType::Directory))
                 .await?;
+        }
+        for folder in plan.stage_folders() {
+            let header = archive::header(&folder, 0o700, 0, tar::EntryType::Directory);
+            self.push(&header).await?;
         }
         let list = format!("{control}/digests");
         let script = plan.install_script(&list);
@@ -335,3 +341,6 @@ impl Source {
         SendError::Copy(CopyError::SourceChanged(self.path.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests;
