@@ -44,6 +44,7 @@
 //! [`RunError`] about commands, [`ScanError`] about the files of the caller and [`CopyError`] about those of the machine.
 
 mod address;
+mod answer;
 mod attempt;
 mod channel;
 mod command;
@@ -74,7 +75,7 @@ pub use error::{ConnectError, RunError};
 pub use facts::Facts;
 pub use host::Host;
 pub use host_key::{HostKey, HostKeyPolicy, InvalidHostKey};
-pub use machine::Machine;
+pub use machine::{Machine, WeakMachine};
 pub use output::{Captured, Output};
 pub use run::Chunk;
 pub use secret::Secret;

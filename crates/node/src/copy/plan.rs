@@ -61,7 +61,7 @@ fn folders(tree: &Tree) -> BTreeMap<&str, u32> {
 }
 
 /// A function that runs its arguments as a command with the paths.
-fn function(name: &str, paths: &[&str]) -> String {
+pub(super) fn function(name: &str, paths: &[&str]) -> String {
     let mut text = format!("{name}() {{\n:\n");
     for chunk in paths.chunks(PATHS_PER_COMMAND) {
         let paths = quote_all(chunk.iter().copied());

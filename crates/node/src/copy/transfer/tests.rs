@@ -24,7 +24,7 @@ async fn copy_to_shared(plant: impl FnOnce(&Plan<'_>)) -> (tempfile::TempDir, Op
     let machine = Machine::local();
     let compare = program(&tree);
     let mut shell = machine.start(Program::BeforeInput(&compare)).await.unwrap();
-    let mut answers = Answers::new(&machine, &mut shell.events);
+    let mut answers = Answers::new(&machine, &mut shell.events, max_answer(&tree));
     let answer = answers.until_line("end").await.unwrap();
     let plan = plan(&tree, &answer, "m").unwrap();
     plant(&plan);
