@@ -10,8 +10,17 @@ use serde_json::{Map, Value, json};
 use crate::Command;
 use crate::steps::hook_timeout;
 
-/// Prefixes of labels and annotations that tools write for themselves.
-const INTERNAL: &[&str] = &["kubectl.kubernetes.io/", "outrigger.dev/"];
+/// Prefixes of labels and annotations that tools write for themselves. Many record the whole object, with the credentials
+/// of its machines.
+const INTERNAL: &[&str] = &[
+    "kubectl.kubernetes.io/",
+    "outrigger.dev/",
+    "kapp.k14s.io/",
+    "objectset.rio.cattle.io/",
+];
+
+/// Shorter credentials are contained in too many texts to be recognized.
+const MIN_SECRET: usize = 6;
 
 /// What Linux accepts: one argument, and all of them together with the environment.
 const MAX_ARGUMENT: usize = 128 * 1024 - 1;
@@ -28,20 +37,54 @@ pub enum ArgumentLimit {
     All,
 }
 
+/// The labels or annotations that users wrote, without those that contain credentials of machines.
+fn of_users<'a>(
+    pairs: Option<&'a BTreeMap<String, String>>,
+    credentials: &[String],
+) -> BTreeMap<&'a str, &'a str> {
+    let is_internal = |key: &str| INTERNAL.iter().any(|prefix| key.starts_with(prefix));
+    let is_secret = |value: &str| credentials.iter().any(|secret| value.contains(secret));
+    let pairs = pairs.into_iter().flatten();
+    pairs
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .filter(|(key, value)| !is_internal(key) && !is_secret(value))
+        .collect()
+}
+
+/// The credentials in the spec, decoded and as they are in the object.
+fn credentials(cluster: &Cluster) -> Vec<String> {
+    let mut found = Vec::new();
+    for access in &cluster.spec.machines {
+        found.extend([&access.password, &access.private_key, &access.passphrase]);
+        if let Some(proxy) = &access.proxy {
+            found.extend([&proxy.password, &proxy.private_key, &proxy.passphrase]);
+        }
+    }
+    let found = found.into_iter().flatten();
+    found
+        .flat_map(|secret| {
+            let plain = String::from_utf8_lossy(secret.expose()).into_owned();
+            let encoded = serde_json::to_value(secret).unwrap_or_default();
+            [Some(plain), encoded.as_str().map(ToOwned::to_owned)]
+        })
+        .flatten()
+        .filter(|secret| secret.len() >= MIN_SECRET)
+        .collect()
+}
+
 /// The labels and annotations of a cluster as `key=value`, sorted. If a key is both, the annotation comes first.
 pub fn hook_arguments(cluster: &Cluster) -> Result<Vec<String>, ArgumentLimit> {
-    let annotations = cluster.metadata.annotations.iter().flatten();
-    let labels = cluster.metadata.labels.iter().flatten();
-    let is_internal = |key: &str| INTERNAL.iter().any(|prefix| key.starts_with(prefix));
-    let pairs = annotations.chain(labels);
-    let mut pairs: Vec<_> = pairs.filter(|(key, _)| !is_internal(key)).collect();
+    let credentials = credentials(cluster);
+    let annotations = of_users(cluster.metadata.annotations.as_ref(), &credentials);
+    let labels = of_users(cluster.metadata.labels.as_ref(), &credentials);
+    let mut pairs: Vec<_> = annotations.into_iter().chain(labels).collect();
     pairs.sort_by_key(|(key, _)| *key);
     let mut total = 0;
     let mut arguments = Vec::new();
     for (key, value) in pairs {
         let argument = format!("{key}={value}");
         if argument.len() > MAX_ARGUMENT {
-            return Err(ArgumentLimit::One(key.clone()));
+            return Err(ArgumentLimit::One(key.to_owned()));
         }
         total += argument.len() + 1;
         arguments.push(argument);
@@ -99,11 +142,12 @@ fn context(
         .iter()
         .map(|(name, value)| (key(name), json!(value)))
         .collect();
-    context.insert("labels".to_owned(), json!(cluster.metadata.labels));
-    context.insert(
-        "annotations".to_owned(),
-        json!(cluster.metadata.annotations),
-    );
+    let credentials = credentials(cluster);
+    let metadata = &cluster.metadata;
+    let labels = of_users(metadata.labels.as_ref(), &credentials);
+    let annotations = of_users(metadata.annotations.as_ref(), &credentials);
+    context.insert("labels".to_owned(), json!(labels));
+    context.insert("annotations".to_owned(), json!(annotations));
     context.insert(
         "machineLabels".to_owned(),
         json!(machine.spec.access.labels),
@@ -174,6 +218,30 @@ mod tests {
         assert_eq!(context["hook"], "PreClusterInstall");
         assert_eq!(context["labels"]["location"], "xa");
         assert!(!command.context.contains("c2VjcmV0") && !command.context.contains("secret"));
+    }
+
+    #[test]
+    fn what_tools_record_about_the_object_reaches_no_hook() {
+        let applied = r#"{"spec":{"machines":[{"password":"c2VjcmV0"}]}}"#;
+        let annotations = json!({
+            "kubectl.kubernetes.io/last-applied-configuration": applied,
+            "kapp.k14s.io/original": applied,
+            "objectset.rio.cattle.io/applied": "H4sIcompressed",
+            "backup.example.com/object": applied,
+            "backup.example.com/plain": "password: secret",
+            "owner": "ops",
+        });
+        let cluster = cluster(json!({"location": "xa"}), annotations);
+        for name in ["PreInstall", "PreClusterInstall"] {
+            let hook = Hook::of_cluster(name).unwrap();
+            let command = hook_command(hook, "/tmp/hook", &cluster, &machine(), 1).unwrap();
+            let context: Value = serde_json::from_str(&command.context).unwrap();
+            assert_eq!(context["annotations"], json!({"owner": "ops"}));
+            assert_eq!(context["labels"], json!({"location": "xa"}));
+            let arguments = command.arguments.join(" ");
+            assert!(!arguments.contains("c2VjcmV0") && !arguments.contains("secret"));
+            assert!(!arguments.contains("compressed"), "{arguments}");
+        }
     }
 
     #[test]

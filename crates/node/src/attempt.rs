@@ -8,6 +8,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
 
+use crate::answer::{self, TooLong};
 use crate::channel::Event;
 use crate::output::Captured;
 use crate::shell::{Program, quote};
@@ -28,6 +29,9 @@ const RECONNECT: [Duration; 4] = [
     Duration::from_secs(2),
     Duration::from_secs(5),
 ];
+
+/// The longest first line of an answer.
+const MAX_LINE: usize = 1000;
 
 /// Identifies work on a machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,12 +108,16 @@ impl Machine {
         let deadline = Instant::now() + command.timeout + REPORT;
         let mut delays = RECONNECT.iter().chain(std::iter::repeat(&RECONNECT[3]));
         loop {
-            let asking = self.ask(verb, attempt, command);
-            let timed_out = || RunError::Timeout {
-                machine: self.name().to_owned(),
-                timeout: command.timeout,
-            };
+            let mut is_started = false;
+            let asking = self.ask(verb, attempt, command, &mut is_started);
             let result = timeout_at(deadline, asking).await;
+            let timed_out = || match is_started {
+                true => RunError::Timeout {
+                    machine: self.name().to_owned(),
+                    timeout: command.timeout,
+                },
+                false => self.not_started(command.timeout + REPORT),
+            };
             match result.unwrap_or_else(|_| Err(timed_out())) {
                 Err(error) if error.is_connection_loss() => {
                     let delay = delays.next().copied().unwrap_or_default();
@@ -128,21 +136,26 @@ impl Machine {
         verb: &str,
         attempt: &AttemptId,
         command: &Command,
+        is_started: &mut bool,
     ) -> Result<AttemptOutcome, RunError> {
         let program = self.attempt_program(verb, attempt, command).await?;
         let mut shell = self.start(Program::InSession(&program)).await?;
+        *is_started = true;
         shell.input.end().await;
         let mut answer = Answer::default();
         loop {
             match shell.events.next().await {
-                Event::Stdout(data) => answer.push(&data, command.capture),
+                Event::Stdout(data) => {
+                    let pushed = answer.push(&data, command.capture);
+                    pushed.map_err(|_| answer.line.unexpected(self.name()))?;
+                }
                 Event::Stderr(data) => answer.errors.push(&data, 2000),
                 Event::Ended(_) => answer.is_ended = true,
                 Event::Refused | Event::Closed => break,
             }
         }
         // The answer begins when the attempt has ended, and may be cut off. Asking again is harmless.
-        if !answer.is_ended && (answer.line.is_empty() || answer.output.is_empty()) {
+        if !answer.is_ended && (answer.line.bytes().is_empty() || answer.output.is_empty()) {
             return Err(self.lost());
         }
         answer.outcome(self.name())
@@ -179,31 +192,45 @@ fn key(text: &str) -> String {
 }
 
 /// What the machine answers: a line, and the output of the command.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Answer {
-    line: Vec<u8>,
+    line: answer::Answer,
     is_line_read: bool,
     output: Captured,
     errors: Captured,
     is_ended: bool,
 }
 
+impl Default for Answer {
+    fn default() -> Self {
+        Self {
+            line: answer::Answer::new(MAX_LINE),
+            is_line_read: false,
+            output: Captured::default(),
+            errors: Captured::default(),
+            is_ended: false,
+        }
+    }
+}
+
 impl Answer {
-    fn push(&mut self, data: &[u8], capture: usize) {
+    fn push(&mut self, data: &[u8], capture: usize) -> Result<(), TooLong> {
         if self.is_line_read {
-            return self.output.push(data, capture);
+            self.output.push(data, capture);
+            return Ok(());
         }
         let end = data.iter().position(|byte| *byte == b'\n');
         let (line, rest) = data.split_at(end.unwrap_or(data.len()));
-        self.line.extend(line.iter().take(1000));
+        self.line.push(line)?;
         if end.is_some() {
             self.is_line_read = true;
             self.output.push(rest.get(1..).unwrap_or_default(), capture);
         }
+        Ok(())
     }
 
     fn outcome(self, machine: &str) -> Result<AttemptOutcome, RunError> {
-        let line = String::from_utf8_lossy(&self.line).into_owned();
+        let line = self.line.text();
         let mut output = self.output;
         let mut words = line.split(' ');
         let outcome = words.next().unwrap_or_default();
@@ -225,10 +252,10 @@ impl Answer {
                     self.errors.text().trim()
                 ),
             }),
-            _ => Err(RunError::UnexpectedAnswer {
-                machine: machine.to_owned(),
-                answer: format!("{line}{}", self.errors.text()),
-            }),
+            _ => {
+                let answer = format!("{line}{}", self.errors.text());
+                Err(answer::unexpected(machine, &answer))
+            }
         }
     }
 }

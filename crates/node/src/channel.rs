@@ -1,5 +1,8 @@
 //! A running remote or local shell: where its input goes, and what it reports.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt as _;
 
@@ -36,18 +39,55 @@ pub(crate) enum Event {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InputClosed;
 
-/// The input of a shell.
+/// The input of a shell. If it is dropped, the channel is closed: a shell that waits for input would wait for ever, and
+/// take a place on the machine.
 #[derive(Debug)]
 pub(crate) enum Input {
-    Ssh(russh::ChannelWriteHalf<russh::client::Msg>),
+    Ssh {
+        channel: Option<russh::ChannelWriteHalf<russh::client::Msg>>,
+        is_closed: IsClosed,
+    },
     Local(Option<tokio::process::ChildStdin>),
+}
+
+/// Whether a channel is gone, so that its number may belong to another one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct IsClosed(Arc<AtomicBool>);
+
+impl IsClosed {
+    fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn get(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// The two halves of a channel.
+pub(crate) fn ssh(channel: russh::Channel<russh::client::Msg>) -> (Input, Events) {
+    let (read, write) = channel.split();
+    let is_closed = IsClosed::default();
+    let input = Input::Ssh {
+        channel: Some(write),
+        is_closed: is_closed.clone(),
+    };
+    let events = Events::Ssh {
+        channel: read,
+        early: None,
+        is_closed,
+    };
+    (input, events)
 }
 
 impl Input {
     /// Waits until the peer has accepted the data, which it may never do.
     pub(crate) async fn send(&mut self, data: Bytes) -> Result<(), InputClosed> {
         match self {
-            Self::Ssh(channel) => channel.data_bytes(data).await.map_err(|_| InputClosed),
+            Self::Ssh { channel, .. } => match channel {
+                Some(channel) => channel.data_bytes(data).await.map_err(|_| InputClosed),
+                None => Err(InputClosed),
+            },
             Self::Local(Some(pipe)) => pipe.write_all(&data).await.map_err(|_| InputClosed),
             Self::Local(None) => Err(InputClosed),
         }
@@ -57,21 +97,38 @@ impl Input {
     pub(crate) async fn end(&mut self) {
         match self {
             // An error means that the connection is lost, which the events report.
-            Self::Ssh(channel) => drop(channel.eof().await),
+            Self::Ssh { channel, .. } => {
+                if let Some(channel) = channel {
+                    drop(channel.eof().await);
+                }
+            }
             Self::Local(pipe) => drop(pipe.take()),
         }
     }
 
     /// Frees the channel although the shell may still run. Output that nobody reads would hold up the whole connection.
     pub(crate) async fn close(&mut self, events: Events) {
-        let is_closed = events.is_closed();
         drop(events);
-        if is_closed {
-            return;
-        }
         match self {
-            Self::Ssh(channel) => drop(channel.close().await),
+            Self::Ssh { channel, is_closed } => {
+                if let Some(channel) = channel.take().filter(|_| !is_closed.get()) {
+                    drop(channel.close().await);
+                }
+            }
             Self::Local(pipe) => drop(pipe.take()),
+        }
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        let Self::Ssh { channel, is_closed } = self else {
+            return;
+        };
+        let channel = channel.take().filter(|_| !is_closed.get());
+        if let (Some(channel), Ok(runtime)) = (channel, tokio::runtime::Handle::try_current()) {
+            // An error means that the connection is lost.
+            runtime.spawn(async move { drop(channel.close().await) });
         }
     }
 }
@@ -83,21 +140,12 @@ pub(crate) enum Events {
         channel: russh::ChannelReadHalf,
         /// An event that arrived before the server confirmed the command.
         early: Option<Event>,
-        /// The channel is gone, and its number may belong to another one.
-        is_closed: bool,
+        is_closed: IsClosed,
     },
     Local(Box<LocalEvents>),
 }
 
 impl Events {
-    pub(crate) fn ssh(channel: russh::ChannelReadHalf) -> Self {
-        Self::Ssh {
-            channel,
-            early: None,
-            is_closed: false,
-        }
-    }
-
     /// Waits until the server has answered the request to run the command. Returns `false` if it closed the channel
     /// instead: the command does not run. Cancel safe.
     pub(crate) async fn is_started(&mut self) -> bool {
@@ -115,7 +163,7 @@ impl Events {
                 // Without a connection, the next event tells.
                 Some(ChannelMsg::Success) | None => return true,
                 Some(ChannelMsg::Close) => {
-                    *is_closed = true;
+                    is_closed.set();
                     return false;
                 }
                 Some(message) => *early = event_of(message),
@@ -138,21 +186,13 @@ impl Events {
                     return event;
                 }
                 let event = next_of(channel).await;
-                *is_closed |= matches!(event, Event::Closed);
+                if matches!(event, Event::Closed) {
+                    is_closed.set();
+                }
                 event
             }
             Self::Local(process) => process.next().await,
         }
-    }
-
-    fn is_closed(&self) -> bool {
-        matches!(
-            self,
-            Self::Ssh {
-                is_closed: true,
-                ..
-            }
-        )
     }
 }
 

@@ -6,6 +6,8 @@ use crate::shell::{quote, quote_all};
 
 /// How long a command may take unless it says otherwise.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
+/// No clock or program of a machine has to count further.
+const MAX_TIMEOUT: Duration = Duration::from_hours(100 * 365 * 24);
 /// How much of the beginning and of the end of each output is kept.
 const DEFAULT_CAPTURE: usize = 64 * 1024;
 
@@ -61,10 +63,10 @@ impl Command {
         self
     }
 
-    /// After this time its process group is killed.
+    /// After this time its process group is killed. More than a hundred years are a hundred years.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.timeout = timeout.min(MAX_TIMEOUT);
         self
     }
 

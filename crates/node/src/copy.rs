@@ -8,8 +8,10 @@
 //! Renames are atomic, so that a destination is either the old or the new file. The files are not synced to disk: a copy
 //! compares digests, so that the next one repairs what a power failure damaged.
 
+mod answers;
 mod archive;
 mod plan;
+mod remove;
 mod transfer;
 mod tree;
 
@@ -52,6 +54,13 @@ pub enum CopyError {
         found: &'static str,
         wanted: &'static str,
     },
+    /// Other users of the machine could replace the files, hooks that run as root included.
+    #[error("the files on {machine} are not touched: {reason}")]
+    Untrusted {
+        machine: String,
+        /// Names the folder and its owner.
+        reason: String,
+    },
     /// The disk is full, the file system is read-only, the user has no rights, or a program is missing.
     #[error("failed to write files to {folder} on {machine}: {message}")]
     Write {
@@ -59,6 +68,24 @@ pub enum CopyError {
         /// The folder of all files that were to be written.
         folder: String,
         message: String,
+    },
+    #[error("failed to remove files from {folder} on {machine}: {message}")]
+    Remove {
+        machine: String,
+        folder: String,
+        message: String,
+    },
+    #[error("{machine} did not compare {files} files within {timeout:?}")]
+    ComparisonTimeout {
+        machine: String,
+        files: usize,
+        timeout: Duration,
+    },
+    #[error("{machine} did not replace or remove {files} files within {timeout:?}")]
+    InstallTimeout {
+        machine: String,
+        files: usize,
+        timeout: Duration,
     },
     #[error("{machine} did not accept data for {timeout:?}")]
     Stalled { machine: String, timeout: Duration },

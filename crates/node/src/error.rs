@@ -1,17 +1,20 @@
 //! What can go wrong with a machine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::shell::NulByte;
 use crate::{Address, HostKey};
 
 /// A machine cannot be used: it is not reachable, not the expected one, or refuses the credentials.
-#[derive(Debug, thiserror::Error)]
+///
+/// Cheap to clone: all who wait for a connection get the same error.
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum ConnectError {
     #[error("failed to connect to {address}")]
     Unreachable {
         address: Address,
-        source: std::io::Error,
+        source: Arc<std::io::Error>,
     },
     /// Nothing accepted the connection in time.
     #[error("failed to connect to {address} within {timeout:?}")]
@@ -24,7 +27,7 @@ pub enum ConnectError {
     #[error("{address} does not speak SSH as expected")]
     Protocol {
         address: Address,
-        source: Box<russh::Error>,
+        source: Arc<russh::Error>,
     },
     #[error(
         "the host key of {address} changed: expected {}, got {offered}",
@@ -50,12 +53,12 @@ pub enum ConnectError {
     #[error("failed to read the private key for {address}")]
     PrivateKey {
         address: Address,
-        source: Box<russh::keys::Error>,
+        source: Arc<russh::keys::Error>,
     },
     #[error("failed to use the SSH agent for {address}")]
     Agent {
         address: Address,
-        source: Box<russh::keys::Error>,
+        source: Arc<russh::keys::Error>,
     },
     #[error("{address} did not complete the authentication within {timeout:?}")]
     AuthenticationTimeout { address: Address, timeout: Duration },
@@ -71,7 +74,7 @@ pub enum ConnectError {
     Jump {
         jump: Address,
         address: Address,
-        source: Box<russh::Error>,
+        source: Arc<russh::Error>,
     },
 }
 
@@ -88,6 +91,13 @@ pub enum RunError {
     /// The connection broke while the command ran. Whether it ended is not known.
     #[error("the connection to {machine} was lost while a command ran")]
     ConnectionLost { machine: String },
+    /// Nothing ran.
+    #[error("no command was started on {machine} within {timeout:?}: waiting for {waiting_for}")]
+    NotStarted {
+        machine: String,
+        timeout: Duration,
+        waiting_for: &'static str,
+    },
     /// The process group was killed.
     #[error("the command on {machine} did not end within {timeout:?}")]
     Timeout { machine: String, timeout: Duration },

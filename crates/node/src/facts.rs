@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::{Command, Machine, RunError};
+use crate::{Command, Machine, RunError, answer};
 
 /// Facts about a machine. What it does not tell is absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,14 +61,22 @@ df -Pk / /var /var/lib /tmp 2>/dev/null | { read -r l; for d in / /var /var/lib 
   [ -d "$d" ] || continue; read -r a b c free e && say free "$free $d"; done; }
 for r in containerd dockerd crio podman; do command -v "$r" >/dev/null 2>&1 && say runtime "$r"; done
 [ -d /run/systemd/system ] && say systemd yes
-:"#;
+say facts end
+"#;
+/// The last line.
+const END: &str = "facts end";
 
 impl Machine {
     /// Gathers facts.
     pub async fn facts(&self) -> Result<Facts, RunError> {
         let command = Command::shell(PROGRAM).timeout(Duration::from_mins(1));
         let output = self.run(&command).await?;
-        Ok(parse(&String::from_utf8_lossy(&output.stdout.head)))
+        let text = String::from_utf8_lossy(&output.stdout.head);
+        if text.lines().last() != Some(END) {
+            let answer = format!("{text}{}", output.stderr.text());
+            return Err(answer::unexpected(self.name(), &answer));
+        }
+        Ok(parse(&text))
     }
 }
 

@@ -44,6 +44,7 @@
 //! [`RunError`] about commands, [`ScanError`] about the files of the caller and [`CopyError`] about those of the machine.
 
 mod address;
+mod answer;
 mod attempt;
 mod channel;
 mod command;
@@ -62,6 +63,7 @@ mod secret;
 mod shell;
 mod ssh;
 pub mod stand_in;
+mod trust;
 
 pub use address::{Address, DEFAULT_PORT, InvalidAddress};
 pub use attempt::{AttemptId, AttemptOutcome};
@@ -73,9 +75,10 @@ pub use error::{ConnectError, RunError};
 pub use facts::Facts;
 pub use host::Host;
 pub use host_key::{HostKey, HostKeyPolicy, InvalidHostKey};
-pub use machine::Machine;
+pub use machine::{Machine, WeakMachine};
 pub use output::{Captured, Output};
 pub use run::Chunk;
 pub use secret::Secret;
 pub use shell::{NulByte, quote, quote_all};
 pub use ssh::{Connector, Settings, Target};
+pub use trust::require_trusted;

@@ -1,22 +1,44 @@
 //! A machine: the one thing that callers hold.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OnceCell, SemaphorePermit};
 
+use crate::answer::Answer;
 use crate::channel::{Event, Events, Input};
 use crate::privilege::{PROBE, Privilege, unlocked};
 use crate::shell::Program;
 use crate::ssh::{Connection, ExecError};
 use crate::{ConnectError, Connector, HostKey, RunError, Target, local};
 
+/// The longest answer of the probe: messages of a login shell may precede it.
+const MAX_PROBE: usize = 16 * 1024;
+
 /// A machine over SSH, or the local one. Cheap to clone; all clones share one connection, which is opened when it is
 /// needed, and again when it broke.
 #[derive(Clone)]
 pub struct Machine {
     inner: Arc<Inner>,
+}
+
+/// A machine that is gone when nobody holds it.
+#[derive(Clone)]
+pub struct WeakMachine(Weak<Inner>);
+
+impl WeakMachine {
+    pub fn upgrade(&self) -> Option<Machine> {
+        let inner = self.0.upgrade()?;
+        Some(Machine { inner })
+    }
+}
+
+impl fmt::Debug for WeakMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakMachine")
+    }
 }
 
 struct Inner {
@@ -107,6 +129,24 @@ impl Machine {
         }
     }
 
+    /// The key of the host through which the machine is reached; none before that host was connected to.
+    pub fn jump_host_key(&self) -> Option<HostKey> {
+        match &self.inner.transport {
+            Transport::Ssh(connection) => connection.target().jump.as_ref()?.host_key(),
+            Transport::Local => None,
+        }
+    }
+
+    /// Whether both share a connection.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Refers to the machine without keeping its connection open.
+    pub fn downgrade(&self) -> WeakMachine {
+        WeakMachine(Arc::downgrade(&self.inner))
+    }
+
     /// Starts a shell that runs a program as root, or as the user if the credentials say so.
     pub(crate) async fn start(&self, program: Program<'_>) -> Result<Shell<'_>, RunError> {
         let privilege = self.privilege().await?;
@@ -193,20 +233,36 @@ impl Machine {
         let probe = Bytes::from(probe.encode()?);
         let (mut input, mut events) = self.exec(&line, probe).await?;
         input.end().await;
-        let mut answer = Vec::new();
+        let mut answer = Answer::new(MAX_PROBE);
         let mut is_ended = false;
         loop {
             match events.next().await {
-                Event::Stdout(data) => answer.extend(data.iter().take(1000)),
+                Event::Stdout(data) => {
+                    let pushed = answer.push(&data);
+                    pushed.map_err(|_| answer.unexpected(self.name()))?;
+                }
                 Event::Stderr(_) => {}
                 Event::Ended(_) => is_ended = true,
                 Event::Refused | Event::Closed => break,
             }
         }
-        if !is_ended && answer.is_empty() {
+        if !is_ended && answer.bytes().is_empty() {
             return Err(self.lost());
         }
-        Ok(String::from_utf8_lossy(&answer).into_owned())
+        Ok(answer.text())
+    }
+
+    /// A command could not be started in time.
+    pub(crate) fn not_started(&self, timeout: Duration) -> RunError {
+        let waiting_for = match &self.inner.transport {
+            Transport::Ssh(connection) => connection.progress().last(),
+            Transport::Local => "a shell",
+        };
+        RunError::NotStarted {
+            machine: self.name().to_owned(),
+            timeout,
+            waiting_for,
+        }
     }
 
     pub(crate) fn lost(&self) -> RunError {

@@ -2,9 +2,15 @@
 
 use bytes::Bytes;
 
+use crate::answer::Answer;
 use crate::channel::{Event, Events, Input};
 use crate::shell::READY;
 use crate::{ConnectError, RunError, Secret};
+
+/// Sudo's answer to a wrong password.
+const REFUSAL: &[u8] = b"Sorry";
+/// The longest message of sudo, with its lecture.
+const MAX_ANSWER: usize = 16 * 1024;
 
 /// How a command line runs as the wanted user.
 #[derive(Debug, Clone)]
@@ -81,22 +87,31 @@ pub(crate) async fn unlocked(
     input: &mut Input,
     events: &mut Events,
 ) -> Result<(), RunError> {
-    let (mut answer, mut message) = (Vec::new(), Vec::new());
-    while answer.len() <= READY.len() {
+    let (mut answer, mut message) = (Answer::new(MAX_ANSWER), Answer::new(MAX_ANSWER));
+    while answer.bytes().len() <= READY.len() {
         match events.next().await {
-            Event::Stdout(data) => answer.extend_from_slice(&data),
-            Event::Stderr(data) => message.extend(data.iter().take(1000)),
+            Event::Stdout(data) => {
+                let pushed = answer.push(&data);
+                pushed.map_err(|_| answer.unexpected(machine))?;
+            }
+            Event::Stderr(data) => {
+                // The text may be split.
+                let seen = message.bytes().len().saturating_sub(REFUSAL.len());
+                let pushed = message.push(&data);
+                pushed.map_err(|_| message.unexpected(machine))?;
+                let new = message.bytes().get(seen..).unwrap_or_default();
+                if new.windows(REFUSAL.len()).any(|part| part == REFUSAL) {
+                    input.end().await;
+                }
+            }
             Event::Closed | Event::Refused => break,
             Event::Ended(_) => input.end().await,
         }
-        if message.windows(5).any(|window| window == b"Sorry") {
-            input.end().await;
-        }
     }
-    if answer.strip_suffix(b"\n") == Some(READY.as_bytes()) {
+    if answer.bytes().strip_suffix(b"\n") == Some(READY.as_bytes()) {
         return Ok(());
     }
-    let message = String::from_utf8_lossy(&message).trim().to_owned();
+    let message = message.text().trim().to_owned();
     let machine = machine.to_owned();
     Err(ConnectError::SudoRefused { machine, message }.into())
 }

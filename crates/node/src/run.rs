@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 
+use crate::answer::{self, Answer};
 use crate::channel::Event;
 use crate::machine::Shell;
 use crate::output::Captured;
@@ -13,6 +14,9 @@ use crate::{Command, Machine, Output, RunError, Status};
 
 /// How long output is still read after a command ended, if another process keeps it open.
 const DRAIN: Duration = Duration::from_millis(500);
+
+/// The longest line with the group.
+const MAX_HEADER: usize = 100;
 
 /// Makes the shell the leader of a process group, and prints the group.
 const PREFIX: &str = r#"
@@ -52,7 +56,7 @@ impl Machine {
         };
         let program = format!("{PREFIX}{}", command.program());
         let started = timeout_at(deadline, self.start(Program::WithInput(&program))).await;
-        let mut shell = started.map_err(|_| timed_out())??;
+        let mut shell = started.map_err(|_| self.not_started(command.timeout))??;
         let mut running = Running::new(self, command.capture);
         let run = running.finish(&mut shell, &command.input, &mut on_output);
         let result = timeout_at(deadline, run)
@@ -76,7 +80,7 @@ impl Machine {
 struct Running {
     machine: Machine,
     group: Option<u32>,
-    header: Vec<u8>,
+    header: Answer,
     capture: usize,
     status: Option<Status>,
     stdout: Captured,
@@ -88,7 +92,7 @@ impl Running {
         Self {
             machine: machine.clone(),
             group: None,
-            header: Vec::new(),
+            header: Answer::new(MAX_HEADER),
             capture,
             status: None,
             stdout: Captured::default(),
@@ -170,7 +174,8 @@ impl Running {
         }
         let end = data.iter().position(|byte| *byte == b'\n');
         let (line, rest) = data.split_at(end.map_or(data.len(), |end| end + 1));
-        self.header.extend(line.iter().take(100));
+        let pushed = self.header.push(line);
+        pushed.map_err(|_| self.header.unexpected(self.machine.name()))?;
         if end.is_some() {
             self.group = Some(self.parsed_group()?);
         }
@@ -178,17 +183,18 @@ impl Running {
     }
 
     fn parsed_group(&self) -> Result<u32, RunError> {
-        let header = String::from_utf8_lossy(&self.header);
+        let header = self.header.text();
         let group = header.trim().parse().ok().filter(|group| *group > 1);
-        group.ok_or_else(|| RunError::UnexpectedAnswer {
-            machine: self.machine.name().to_owned(),
-            answer: header.trim().to_owned(),
-        })
+        group.ok_or_else(|| self.header.unexpected(self.machine.name()))
     }
 
     fn result(&mut self) -> Result<Output, RunError> {
         let status = self.status.take().ok_or_else(|| self.machine.lost())?;
-        self.group = None;
+        if self.group.take().is_none() {
+            // No POSIX shell has read the program.
+            let answer = format!("{}{}", self.header.text(), self.stderr.text());
+            return Err(answer::unexpected(self.machine.name(), &answer));
+        }
         Ok(Output {
             status,
             stdout: std::mem::take(&mut self.stdout),

@@ -8,6 +8,7 @@
 mod authenticate;
 mod connection;
 mod handler;
+mod progress;
 mod session;
 mod stream;
 

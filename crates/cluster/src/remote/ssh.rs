@@ -11,7 +11,7 @@ use outrigger_api::RedactedBytes;
 use outrigger_api::machine::{JumpHost, MachineFacts};
 use outrigger_node::{
     Address, AttemptId, AttemptOutcome, Captured, Connector, Credentials, HostKey, HostKeyPolicy,
-    Machine, Secret, Target, Tree, quote, quote_all,
+    Machine, Secret, Target, Tree, quote, quote_all, require_trusted,
 };
 
 use super::{Command, Connect, Login, Outcome, Output, Remote, RemoteError};
@@ -190,6 +190,7 @@ fn script(command: &Command) -> String {
     for (name, value) in environment {
         text.push_str(&format!("export {name}={}\n", quote(value)));
     }
+    text.push_str(&require_trusted(&command.program));
     let words = std::iter::once(command.program.as_str());
     let words = words.chain(command.arguments.iter().map(String::as_str));
     text.push_str(&format!(
@@ -219,5 +220,43 @@ fn from_node(outcome: AttemptOutcome) -> Outcome {
         AttemptOutcome::Lost { output } => Outcome::Lost {
             output: converted(&output),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Needs root, to give a folder to another user.
+    #[tokio::test]
+    async fn a_hook_that_another_user_could_replace_is_not_run() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("hooks");
+        let hook = folder.join("hook");
+        fs_err::create_dir(&folder).unwrap();
+        fs_err::write(&hook, "#!/bin/sh\necho ran\n").unwrap();
+        fs_err::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        let state = root.path().join("state").display().to_string();
+        let machine = SshMachine(Machine::local_with_state(Some(state)));
+        let command = Command {
+            program: hook.display().to_string(),
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            context: "{}".to_owned(),
+            timeout: Duration::from_mins(1),
+        };
+        let run = async |attempt: &str| match machine.run("task", attempt, &command).await {
+            Ok(Outcome::Exited { code, output }) => (code, output.text),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(run("1").await, (0, "ran\n".to_owned()));
+        if std::os::unix::fs::chown(&folder, Some(12345), None).is_err() {
+            return;
+        }
+        let (code, output) = run("2").await;
+        assert_eq!(code, 126, "{output}");
+        let expected = format!("not run: {} belongs to user 12345\n", folder.display());
+        assert_eq!(output, expected);
     }
 }

@@ -5,7 +5,8 @@ use super::*;
 fn answer(text: &[u8]) -> Result<AttemptOutcome, RunError> {
     let mut answer = Answer::default();
     for byte in text {
-        answer.push(&[*byte], 100);
+        let pushed = answer.push(&[*byte], 100);
+        pushed.map_err(|_| answer.line.unexpected("m"))?;
     }
     answer.outcome("m")
 }
@@ -27,7 +28,7 @@ fn reads_outcome_and_output() -> Result<(), RunError> {
 #[test]
 fn other_answers_are_errors() {
     let mut state = Answer::default();
-    state.push(b"state cannot write\n", 100);
+    state.push(b"state cannot write\n", 100).unwrap();
     state.errors.push(b"no rights\n", 100);
     assert!(
         matches!(state.outcome("m"), Err(RunError::State { message, .. }) if message == "cannot write: no rights")
@@ -35,6 +36,10 @@ fn other_answers_are_errors() {
     assert!(matches!(
         answer(b"garbage"),
         Err(RunError::UnexpectedAnswer { .. })
+    ));
+    assert!(matches!(
+        answer(&[b'9'; 2000]),
+        Err(RunError::UnexpectedAnswer { answer, .. }) if answer.len() == 200
     ));
     assert!(matches!(
         answer(b""),

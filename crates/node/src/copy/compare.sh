@@ -1,26 +1,44 @@
-# Runs on a machine. Defined before: the functions folders, files and parents, which run a command with those paths.
-# Prints the process id, what is at each path, digests and modes. Then reads the name of a staging folder, and an archive
-# with that folder, whose script installs the files.
+# Runs on a machine. Defined before: the functions folders, files and parents, which run a command with those paths, and
+# the functions of trust.sh. Prints the process id and a random name, what is at each path, digests, modes and owners.
+# Then reads the folders that must be new, the name of a staging folder, and an archive with that folder, whose script
+# installs the files.
 umask 022
 kinds() { for f; do
-  if [ -L "$f" ] && [ ! -d "$f" ]; then echo l; elif [ -d "$f" ]; then echo d; elif [ -f "$f" ]; then echo f
-  elif [ -e "$f" ]; then echo o; else echo n; fi
+  if [ -L "$f" ] && [ ! -d "$f" ]; then echo l; elif [ -d "$f" ]; then [ -k "$f" ] && echo s || echo d
+  elif [ -f "$f" ]; then echo f; elif [ -e "$f" ]; then echo o; else echo n; fi
 done; }
-regular() { c=$1; shift; for f; do shift; [ -f "$f" ] && [ ! -L "$f" ] && set -- "$@" "$f"; done; [ $# = 0 ] || $c "$@"; }
+# Runs a command with the regular files. Not with all at once: each set copies its arguments.
+regular() { c=$1; shift; n=; for f; do
+  [ -n "$n" ] || set --; n=0
+  [ -f "$f" ] && [ ! -L "$f" ] && set -- "$@" "$f"
+  [ $# -lt 100 ] || { $c "$@"; set --; }
+done; [ -z "$n" ] || [ $# = 0 ] || $c "$@"; }
 digests() { sha256sum -- "$@" 2>/dev/null; }
-modes() { stat -c 'mode %a' -- "$@" 2>/dev/null; }
-# Removes the staging folders of this copy, or those of copies that were interrupted.
+modes() { stat -c 'mode %a %u' -- "$@" 2>/dev/null; }
+# Removes the staging folders of this copy, or those of copies that were interrupted. Not what others named like them.
 clean() { for p; do shift; for s in "$p"/.outrigger-copy.*; do
-  [ -d "$s" ] || continue
+  [ -d "$s" ] && [ ! -L "$s" ] && [ -O "$s" ] || continue
   o=${s##*.}; [ "$o" = $$ ] && [ -n "$mine" ] || ! kill -s 0 "$o" 2>/dev/null || continue
   set -- "$@" "$s"
 done; done; [ $# = 0 ] || rm -rf -- "$@"; }
 try() { error=$("$@" 2>&1) || { printf 'error %s\n' "$error"; exit 0; }; }
-echo $$
+# Unlike tar, mkdir fails if somebody else was faster.
+create() {
+  set --
+  while IFS= read -r f && [ -n "$f" ]; do
+    set -- "$@" "$f"
+    [ $# -lt 100 ] || { try mkdir -- "$@"; set --; }
+  done
+  [ $# = 0 ] || try mkdir -- "$@"
+}
+IFS= read -r name </proc/sys/kernel/random/uuid
+users; echo "$$ $user $name"
+folders foreign
 folders kinds; files kinds; files regular digests; files regular modes; mine=; parents clean
 echo end
 IFS= read -r stage && [ -n "$stage" ] || exit 0
 mine=yes; trap 'parents clean' EXIT; trap 'exit 1' HUP INT TERM PIPE
+create
 try tar -xpmof - -C /
 . "$stage/install"
 echo done

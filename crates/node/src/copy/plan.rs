@@ -1,9 +1,12 @@
 //! What a machine has, and what must be done about it: pure functions.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::tree::{File, Tree};
 use super::{CopyError, CopyReport};
 use crate::RunError;
 use crate::shell::quote_all;
+use crate::trust::{TRUST, ancestors};
 
 /// Paths in one command of the machine: below the limit of an argument list.
 const PATHS_PER_COMMAND: usize = 500;
@@ -14,7 +17,12 @@ const COMPARE: &str = include_str!("compare.sh");
 #[derive(Debug, Default)]
 pub(super) struct Plan<'a> {
     /// The process that waits for the archive.
-    pub(super) process: u32,
+    process: u32,
+    /// Part of the names of staging folders, so that nobody can create them before.
+    token: &'a str,
+    /// Folders to which all users may add files.
+    shared: BTreeSet<&'a str>,
+    /// Missing folders of the tree and those that lead to it, parents first.
     pub(super) new_folders: Vec<(&'a str, u32)>,
     pub(super) send: Vec<(&'a str, &'a File)>,
     pub(super) modes: Vec<(&'a str, u32)>,
@@ -23,10 +31,10 @@ pub(super) struct Plan<'a> {
 
 /// The program that compares and then installs.
 pub(super) fn program(tree: &Tree) -> String {
-    let folders: Vec<&str> = tree.folders.keys().map(String::as_str).collect();
+    let folders = folders(tree).into_keys().collect();
     let files: Vec<&str> = tree.files.keys().map(String::as_str).collect();
     let mut parents: Vec<&str> = files.iter().map(|file| parent(file)).collect();
-    parents.extend(folders.first().map(|folder| parent(folder)));
+    parents.extend(tree.folders.keys().next().map(|folder| parent(folder)));
     parents.sort_unstable();
     parents.dedup();
     let lists = [("folders", folders), ("files", files), ("parents", parents)];
@@ -34,11 +42,26 @@ pub(super) fn program(tree: &Tree) -> String {
         .iter()
         .map(|(name, paths)| function(name, paths))
         .collect();
-    format!("{lists}{COMPARE}")
+    format!("{TRUST}{lists}{COMPARE}")
+}
+
+/// The folders of the tree with their modes, and those that lead to them.
+fn folders(tree: &Tree) -> BTreeMap<&str, u32> {
+    let paths = tree.folders.keys().chain(tree.files.keys());
+    let mut folders: BTreeMap<&str, u32> = paths
+        .flat_map(|path| ancestors(path))
+        .map(|folder| (folder, 0o755))
+        .collect();
+    folders.extend(
+        tree.folders
+            .iter()
+            .map(|(path, mode)| (path.as_str(), *mode)),
+    );
+    folders
 }
 
 /// A function that runs its arguments as a command with the paths.
-fn function(name: &str, paths: &[&str]) -> String {
+pub(super) fn function(name: &str, paths: &[&str]) -> String {
     let mut text = format!("{name}() {{\n:\n");
     for chunk in paths.chunks(PATHS_PER_COMMAND) {
         let paths = quote_all(chunk.iter().copied());
@@ -57,43 +80,81 @@ pub(super) fn parent(path: &str) -> &str {
 }
 
 /// Compares the tree with the answer of the machine.
-pub(super) fn plan<'a>(tree: &'a Tree, answer: &str, machine: &str) -> Result<Plan<'a>, CopyError> {
+pub(super) fn plan<'a>(
+    tree: &'a Tree,
+    answer: &'a str,
+    machine: &str,
+) -> Result<Plan<'a>, CopyError> {
     let unexpected = || RunError::UnexpectedAnswer {
         machine: machine.to_owned(),
         answer: answer.chars().take(200).collect(),
     };
     let mut lines = answer.lines();
-    let process = lines.next().and_then(|line| line.parse().ok());
+    let (process, user, token) = lines.next().and_then(header).ok_or_else(unexpected)?;
     let mut plan = Plan {
-        process: process.ok_or_else(unexpected)?,
+        process,
+        token,
         ..Plan::default()
     };
-    let kinds: Vec<&str> = lines
-        .by_ref()
-        .take(tree.folders.len() + tree.files.len())
-        .collect();
-    if kinds.len() != tree.folders.len() + tree.files.len() {
+    let mut lines = lines.peekable();
+    if let Some(reason) = lines
+        .peek()
+        .and_then(|line| line.strip_prefix("untrusted "))
+    {
+        return Err(CopyError::Untrusted {
+            machine: machine.to_owned(),
+            reason: reason.to_owned(),
+        });
+    }
+    let folders = folders(tree);
+    let count = folders.len() + tree.files.len();
+    let kinds: Vec<&str> = lines.by_ref().take(count).collect();
+    if kinds.len() != count {
         return Err(unexpected().into());
     }
-    let (folder_kinds, file_kinds) = kinds.split_at(tree.folders.len());
-    for ((path, mode), kind) in tree.folders.iter().zip(folder_kinds) {
+    let (folder_kinds, file_kinds) = kinds.split_at(folders.len());
+    for ((path, mode), kind) in folders.into_iter().zip(folder_kinds) {
         match *kind {
             "d" => {}
-            "n" => plan.new_folders.push((path, *mode)),
+            "s" => drop(plan.shared.insert(path)),
+            "n" => plan.new_folders.push((path, mode)),
             kind => return Err(occupied(machine, path, kind, "a folder")),
         }
     }
-    let present = present(lines, file_kinds);
+    let present = present(lines, file_kinds, user);
     compare_files(tree, file_kinds, &present, machine, &mut plan)?;
     Ok(plan)
 }
 
-/// Digest and mode of each regular file, in order. Empty if files changed in between: then all are sent.
-fn present<'a>(lines: std::str::Lines<'a>, kinds: &[&str]) -> Vec<(&'a str, u32)> {
+/// The process, its user, and a random text.
+fn header(line: &str) -> Option<(u32, &str, &str)> {
+    let mut words = line.split(' ');
+    let process = words.next()?.parse().ok()?;
+    let (user, token) = (words.next()?, words.next()?);
+    let is_name = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    (is_name(user) && is_name(token)).then_some((process, user, token))
+}
+
+/// A regular file of the machine.
+struct Present<'a> {
+    digest: &'a str,
+    mode: u32,
+    /// Whether it belongs to the user who copies. Others could change it later.
+    is_own: bool,
+}
+
+/// The regular files, in order. Empty if files changed in between: then all are sent.
+fn present<'a>(
+    lines: impl Iterator<Item = &'a str>,
+    kinds: &[&str],
+    user: &str,
+) -> Vec<Present<'a>> {
     let (mut digests, mut modes) = (Vec::new(), Vec::new());
     for line in lines {
         if let Some(mode) = line.strip_prefix("mode ") {
-            modes.push(u32::from_str_radix(mode, 8).unwrap_or(u32::MAX));
+            let (mode, owner) = mode.split_once(' ').unwrap_or((mode, ""));
+            let mode = u32::from_str_radix(mode, 8).unwrap_or(u32::MAX);
+            modes.push((mode, owner == user));
         } else if let Some((digest, _)) = line.split_once(' ') {
             digests.push(digest);
         }
@@ -102,13 +163,20 @@ fn present<'a>(lines: std::str::Lines<'a>, kinds: &[&str]) -> Vec<(&'a str, u32)
     if digests.len() != count || modes.len() != count {
         return Vec::new();
     }
-    digests.into_iter().zip(modes).collect()
+    let files = digests.into_iter().zip(modes);
+    files
+        .map(|(digest, (mode, is_own))| Present {
+            digest,
+            mode,
+            is_own,
+        })
+        .collect()
 }
 
 fn compare_files<'a>(
     tree: &'a Tree,
     kinds: &[&str],
-    present: &[(&str, u32)],
+    present: &[Present<'_>],
     machine: &str,
     plan: &mut Plan<'a>,
 ) -> Result<(), CopyError> {
@@ -119,12 +187,10 @@ fn compare_files<'a>(
             "n" | "l" => None,
             kind => return Err(occupied(machine, path, kind, "a file")),
         };
-        match found {
-            Some((digest, mode)) if *digest == file.digest && *mode == file.mode => {
-                plan.unchanged += 1;
-            }
-            Some((digest, _)) if *digest == file.digest => plan.modes.push((path, file.mode)),
-            _ => plan.send.push((path, file)),
+        match found.filter(|found| found.is_own && found.digest == file.digest) {
+            Some(found) if found.mode == file.mode => plan.unchanged += 1,
+            Some(_) => plan.modes.push((path, file.mode)),
+            None => plan.send.push((path, file)),
         }
     }
     Ok(())
@@ -132,7 +198,7 @@ fn compare_files<'a>(
 
 fn occupied(machine: &str, path: &str, kind: &str, wanted: &'static str) -> CopyError {
     let found = match kind {
-        "d" => "a folder",
+        "d" | "s" => "a folder",
         "f" => "a file",
         "l" => "a link that leads to no folder",
         _ => "neither a file nor a folder",
@@ -165,14 +231,33 @@ impl Plan<'_> {
 
     /// The name of the staging folder next to a destination.
     pub(super) fn stage(&self) -> String {
-        format!(".outrigger-copy.{}", self.process)
+        format!(".outrigger-copy.{}.{}", self.token, self.process)
+    }
+
+    /// The staging folder next to a destination.
+    fn stage_folder(&self, destination: &str) -> String {
+        let parent = parent(destination).trim_end_matches('/');
+        format!("{parent}/{}", self.stage())
     }
 
     /// Where a file waits until all files have arrived.
     pub(super) fn staged(&self, destination: &str) -> String {
-        let parent = parent(destination).trim_end_matches('/');
         let name = destination.rsplit('/').next().unwrap_or_default();
-        format!("{parent}/{}/{name}", self.stage())
+        format!("{}/{name}", self.stage_folder(destination))
+    }
+
+    /// All staging folders.
+    pub(super) fn stage_folders(&self) -> BTreeSet<String> {
+        let staged = self.send.iter().map(|(path, _)| self.stage_folder(path));
+        staged.chain([self.control_folder()]).collect()
+    }
+
+    /// The folders that are created where all users may do so. They must not exist.
+    pub(super) fn created_in_shared(&self) -> Vec<String> {
+        let new = self.new_folders.iter().map(|(path, _)| (*path).to_owned());
+        let mut folders: Vec<String> = new.chain(self.stage_folders()).collect();
+        folders.retain(|folder| self.shared.contains(parent(folder)));
+        folders
     }
 
     /// The folder of everything that is written.
@@ -200,7 +285,10 @@ impl Plan<'_> {
             .chain(modes)
             .chain(folders);
         let parent = paths.next().map_or("/", parent).trim_end_matches('/');
-        format!("{parent}/.outrigger-copy.control.{}", self.process)
+        format!(
+            "{parent}/.outrigger-copy.{}.control.{}",
+            self.token, self.process
+        )
     }
 
     /// The script that checks the staged files and moves them. `list` has their digests.

@@ -8,45 +8,58 @@ use bytes::{Bytes, BytesMut};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
+use super::answers::Answers;
 use super::plan::{Plan, plan, program};
 use super::tree::{File, Tree, hexadecimal};
 use super::{CopyError, CopyReport, archive};
-use crate::channel::{Event, Events, Input};
+use crate::Machine;
+use crate::channel::Input;
 use crate::machine::Shell;
-use crate::output::Captured;
 use crate::shell::Program;
-use crate::{Machine, RunError};
 
-/// How long a machine may take to accept a piece of data, or to compare.
-const STALL: Duration = Duration::from_mins(1);
+/// How long a machine may take to start, and to accept a piece of data.
+pub(super) const STALL: Duration = Duration::from_mins(1);
 /// How fast a machine digests files at least, in bytes a second.
 const DIGEST_RATE: u64 = 5_000_000;
 /// The bytes to send at once.
 const CHUNK: usize = 64 * 1024;
-/// The longest answer: a digest and a path for each file.
-const MAX_ANSWER: usize = 32 * 1024 * 1024;
+/// The longest answer apart from what is said about each file.
+const MAX_MESSAGE: usize = 64 * 1024;
+/// How long a machine may take for each file, whatever its size.
+pub(super) const FILE_TIME: Duration = Duration::from_millis(10);
 
 impl Machine {
     /// Makes the files of the machine those of the tree. Transfers only what differs; other files are left alone.
     pub async fn copy(&self, tree: &Tree) -> Result<CopyReport, CopyError> {
         let compare = program(tree);
         let shell = timeout(STALL, self.start(Program::BeforeInput(&compare))).await;
-        let mut shell = shell.map_err(|_| self.stalled(STALL))??;
-        let mut answers = Answers::new(self, &mut shell.events);
-        let comparison = STALL + digest_time(tree.files.values().map(|file| file.size).sum());
-        let answer = timeout(comparison, answers.until_line("end")).await;
-        let answer = answer.map_err(|_| self.stalled(comparison))??;
-        let plan = plan(tree, &answer, self.name())?;
-        let result = if plan.is_empty() {
-            Ok(())
-        } else {
-            self.transfer(&plan, &mut shell.input, &mut answers).await
-        };
+        let mut shell = shell.map_err(|_| self.not_started(STALL))??;
+        let result = self.compare_and_transfer(tree, &mut shell).await;
         let Shell {
             mut input, events, ..
         } = shell;
         input.close(events).await;
-        result.map(|()| plan.report())
+        result
+    }
+
+    async fn compare_and_transfer(
+        &self,
+        tree: &Tree,
+        shell: &mut Shell<'_>,
+    ) -> Result<CopyReport, CopyError> {
+        let mut answers = Answers::new(self, &mut shell.events, max_answer(tree));
+        let limit = comparison_time(tree);
+        let answer = timeout(limit, answers.until_line("end")).await;
+        let answer = answer.map_err(|_| CopyError::ComparisonTimeout {
+            machine: self.name().to_owned(),
+            files: tree.files.len(),
+            timeout: limit,
+        })??;
+        let plan = plan(tree, &answer, self.name())?;
+        if !plan.is_empty() {
+            self.transfer(&plan, &mut shell.input, &mut answers).await?;
+        }
+        Ok(plan.report())
     }
 
     async fn transfer(
@@ -56,7 +69,7 @@ impl Machine {
         answers: &mut Answers<'_>,
     ) -> Result<(), CopyError> {
         let mut sender = Sender::new(input);
-        let limit = STALL + digest_time(plan.bytes());
+        let limit = STALL + digest_time(plan.bytes()) + FILE_TIME * count(plan.send.len());
         let message = {
             let sending = sender.send_all(plan);
             tokio::pin!(sending);
@@ -66,7 +79,11 @@ impl Machine {
                 sent = &mut sending => {
                     sent.map_err(|error| error.into_copy_error(self))?;
                     let message = timeout(limit, answers.rest()).await;
-                    message.map_err(|_| self.stalled(limit))??
+                    message.map_err(|_| CopyError::InstallTimeout {
+                        machine: self.name().to_owned(),
+                        files: plan.send.len(),
+                        timeout: limit,
+                    })??
                 }
             }
         };
@@ -93,77 +110,21 @@ fn digest_time(bytes: u64) -> Duration {
     Duration::from_secs(bytes / DIGEST_RATE)
 }
 
-/// What the machine prints.
-struct Answers<'a> {
-    machine: &'a Machine,
-    events: &'a mut Events,
-    unread: Vec<u8>,
-    errors: Captured,
+/// How long a machine may take to compare.
+fn comparison_time(tree: &Tree) -> Duration {
+    let bytes = tree.files.values().map(|file| file.size).sum();
+    STALL + digest_time(bytes) + FILE_TIME * count(tree.files.len())
 }
 
-impl<'a> Answers<'a> {
-    fn new(machine: &'a Machine, events: &'a mut Events) -> Self {
-        Self {
-            machine,
-            events,
-            unread: Vec::new(),
-            errors: Captured::default(),
-        }
-    }
-
-    /// All lines before this one.
-    async fn until_line(&mut self, line: &str) -> Result<String, RunError> {
-        let end = format!("\n{line}\n");
-        let mut searched = 0;
-        loop {
-            let unread = self.unread.get(searched..).unwrap_or_default();
-            if let Some(at) = find(unread, end.as_bytes()) {
-                let rest = self.unread.split_off(searched + at + end.len());
-                let answer = std::mem::replace(&mut self.unread, rest);
-                return Ok(String::from_utf8_lossy(&answer).into_owned());
-            }
-            searched = self.unread.len().saturating_sub(end.len());
-            if !self.read().await {
-                return Err(self.unexpected());
-            }
-        }
-    }
-
-    /// Everything until the shell ends. Cancel safe.
-    async fn rest(&mut self) -> Result<String, RunError> {
-        while self.read().await {}
-        if self.unread.is_empty() {
-            return Err(self.unexpected());
-        }
-        Ok(String::from_utf8_lossy(&self.unread).into_owned())
-    }
-
-    /// Whether something was read.
-    async fn read(&mut self) -> bool {
-        match self.events.next().await {
-            Event::Stdout(data) if self.unread.len() < MAX_ANSWER => {
-                self.unread.extend_from_slice(&data);
-            }
-            Event::Stderr(data) => self.errors.push(&data, 2000),
-            Event::Stdout(_) | Event::Ended(_) => {}
-            Event::Refused | Event::Closed => return false,
-        }
-        true
-    }
-
-    fn unexpected(&self) -> RunError {
-        if self.errors.is_empty() {
-            return self.machine.lost();
-        }
-        RunError::UnexpectedAnswer {
-            machine: self.machine.name().to_owned(),
-            answer: self.errors.text().trim().to_owned(),
-        }
-    }
+fn count(files: usize) -> u32 {
+    u32::try_from(files).unwrap_or(u32::MAX)
 }
 
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    text.windows(part.len()).position(|window| window == part)
+/// The longest answer: for each path what it is, its digest and name, its mode and owner.
+fn max_answer(tree: &Tree) -> usize {
+    let paths = tree.files.keys().chain(tree.folders.keys());
+    let sizes = paths.map(|path| 200 + 2 * path.len());
+    MAX_MESSAGE + sizes.sum::<usize>()
 }
 
 /// Why sending stopped.
@@ -200,11 +161,17 @@ impl<'a> Sender<'a> {
 
     async fn send_all(&mut self, plan: &Plan<'_>) -> Result<(), SendError> {
         let control = plan.control_folder();
+        let mut lines = vec![control.clone()];
+        lines.extend(plan.created_in_shared());
         self.buffer
-            .extend_from_slice(format!("{control}\n").as_bytes());
+            .extend_from_slice(format!("{}\n\n", lines.join("\n")).as_bytes());
         for (path, mode) in &plan.new_folders {
             self.push(&archive::header(path, *mode, 0, tar::EntryType::Directory))
                 .await?;
+        }
+        for folder in plan.stage_folders() {
+            let header = archive::header(&folder, 0o700, 0, tar::EntryType::Directory);
+            self.push(&header).await?;
         }
         let list = format!("{control}/digests");
         let script = plan.install_script(&list);
@@ -335,3 +302,6 @@ impl Source {
         SendError::Copy(CopyError::SourceChanged(self.path.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests;

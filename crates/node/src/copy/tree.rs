@@ -13,6 +13,9 @@ use sha2::{Digest as _, Sha256};
 pub const MAX_FILES: usize = 10_000;
 /// The deepest folder below a source.
 pub const MAX_DEPTH: usize = 64;
+/// Hooks run as root: nobody else may change them, or replace them in their folder. Folders of ConfigMap volumes are
+/// writable for everybody.
+const WRITABLE_FOR_OTHERS: u32 = 0o022;
 /// Files up to this size are kept in memory, as long as [`MAX_CACHE`] allows.
 const CACHED_FILE: u64 = 256 * 1024;
 const MAX_CACHE: u64 = 8 * 1024 * 1024;
@@ -250,7 +253,8 @@ impl Scan<'_> {
 
     fn folder(&mut self, path: &Path, destination: &str, mode: u32) -> Result<(), ScanError> {
         self.check_count(path)?;
-        self.folders.insert(destination.to_owned(), mode);
+        self.folders
+            .insert(destination.to_owned(), mode & !WRITABLE_FOR_OTHERS);
         Ok(())
     }
 
@@ -294,7 +298,7 @@ impl Scan<'_> {
         let file = File {
             source: real.to_owned(),
             mode: if is_executable {
-                mode | (mode & 0o444) >> 2 | 0o100
+                (mode | (mode & 0o444) >> 2 | 0o100) & !WRITABLE_FOR_OTHERS
             } else {
                 mode
             },

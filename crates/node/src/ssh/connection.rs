@@ -7,9 +7,11 @@ use bytes::Bytes;
 use russh::Channel;
 use russh::client::Msg;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 
-use super::session::Session;
-use crate::channel::{Events, Input};
+use super::progress::Progress;
+use super::session::{Opening, Session};
+use crate::channel::{self, Events, Input};
 use crate::{Address, ConnectError, Credentials, HostKey, HostKeyPolicy, Machine};
 
 /// Channels of one connection. OpenSSH allows ten; two are left for the end of commands.
@@ -38,7 +40,8 @@ pub struct Settings {
     pub authentication_timeout: Duration,
     /// After two intervals without an answer, a connection is lost.
     pub keepalive_interval: Duration,
-    /// How many connections are being opened at the same time.
+    /// How many key exchanges and logins take place at the same time. Those that take longer than half a second do not
+    /// count.
     pub concurrent_handshakes: usize,
 }
 
@@ -81,10 +84,18 @@ impl Default for Connector {
 pub(crate) struct Connection {
     target: Target,
     connector: Connector,
-    session: tokio::sync::Mutex<Option<Arc<Session>>>,
+    state: tokio::sync::Mutex<State>,
+    progress: Progress,
     /// The key of the first session, which all later ones must present.
     host_key: Mutex<Option<HostKey>>,
     channels: Semaphore,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    session: Option<Arc<Session>>,
+    /// When and why the last attempt to connect failed.
+    failure: Option<(Instant, ConnectError)>,
 }
 
 impl Connection {
@@ -92,7 +103,8 @@ impl Connection {
         Self {
             target,
             connector,
-            session: tokio::sync::Mutex::new(None),
+            state: tokio::sync::Mutex::default(),
+            progress: Progress::default(),
             host_key: Mutex::new(None),
             channels: Semaphore::new(MAX_CHANNELS),
         }
@@ -111,8 +123,15 @@ impl Connection {
         key.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What is waited for.
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
     /// A place among the channels of the connection.
     pub(crate) async fn channel(&self) -> Option<SemaphorePermit<'_>> {
+        self.progress
+            .waits_for("the end of other commands on the machine");
         self.channels.acquire().await.ok()
     }
 
@@ -121,20 +140,36 @@ impl Connection {
         self.session().await.map(drop)
     }
 
-    /// The open session, or a new one.
+    /// The open session, or a new one. All who wait for it get the same result.
     pub(super) async fn session(&self) -> Result<Arc<Session>, ConnectError> {
-        let mut session = self.session.lock().await;
-        if let Some(open) = session.as_ref().filter(|session| !session.is_closed()) {
+        let asked = Instant::now();
+        let mut state = self.state.lock().await;
+        if let Some(open) = state.session.as_ref().filter(|open| !open.is_closed()) {
             return Ok(Arc::clone(open));
         }
-        *session = None;
-        let _permit = self.connector.handshakes.acquire().await;
+        if let Some((_, error)) = state.failure.as_ref().filter(|(at, _)| *at >= asked) {
+            return Err(error.clone());
+        }
+        *state = State::default();
+        let opened = self.connect().await;
+        match &opened {
+            Ok(session) => state.session = Some(Arc::clone(session)),
+            Err(error) => state.failure = Some((Instant::now(), error.clone())),
+        }
+        opened
+    }
+
+    async fn connect(&self) -> Result<Arc<Session>, ConnectError> {
+        let opening = Opening {
+            settings: self.settings(),
+            handshakes: &self.connector.handshakes,
+            progress: &self.progress,
+        };
         let policy = self.policy();
-        let opened = Session::open(&self.target, &policy, self.settings());
+        let opened = Session::open(&self.target, &policy, &opening);
         let opened = Arc::new(Box::pin(opened).await?);
         let mut key = self.host_key.lock().unwrap_or_else(PoisonError::into_inner);
         key.get_or_insert_with(|| opened.host_key().clone());
-        *session = Some(Arc::clone(&opened));
         Ok(opened)
     }
 
@@ -148,6 +183,7 @@ impl Connection {
         let mut losses = 0;
         while losses < 2 {
             let session = self.session().await?;
+            self.progress.waits_for("a shell");
             let limit = self.settings().authentication_timeout;
             match tokio::time::timeout(limit, session.open_channel()).await {
                 Ok(Ok(channel)) => {
@@ -172,7 +208,7 @@ impl Connection {
     }
 
     async fn discard(&self, dead: &Arc<Session>) {
-        let mut session = self.session.lock().await;
+        let session = &mut self.state.lock().await.session;
         if session.as_ref().is_some_and(|open| Arc::ptr_eq(open, dead)) {
             *session = None;
         }
@@ -194,8 +230,7 @@ async fn start(
 ) -> Result<Option<(Input, Events)>, ExecError> {
     let requested = channel.exec(true, command).await;
     requested.map_err(|_| ExecError::Lost)?;
-    let (events, input) = channel.split();
-    let (mut input, mut events) = (Input::Ssh(input), Events::ssh(events));
+    let (mut input, mut events) = channel::ssh(channel);
     let is_started = {
         // Not after the answer: that would take a round trip. If nobody reads the data, the events tell why.
         let mut sending = std::pin::pin!(input.send(data.clone()));

@@ -5,16 +5,19 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
 use russh::client::{self, Handle};
 use russh::{Channel, Preferred, cipher};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::authenticate::authenticate;
 use super::connection::{Connection, Settings, Target};
 use super::handler::Handler;
-use super::stream::{Guard, guarded};
+use super::progress::Progress;
+use super::stream::{Greeted, Guard, guarded};
 use crate::{Address, ConnectError, HostKey, HostKeyPolicy};
 
 /// What a channel may send before we read it. Bounds the memory of a machine whose output nobody reads.
@@ -31,6 +34,17 @@ const CIPHERS: &[cipher::Name] = &[
     cipher::AES_128_CTR,
 ];
 
+/// How long a connection that is being opened may keep others waiting.
+const MAX_TURN: Duration = Duration::from_millis(500);
+
+/// What opening a session needs.
+pub(super) struct Opening<'a> {
+    pub(super) settings: &'a Settings,
+    /// Limits how many key exchanges and logins take place at the same time.
+    pub(super) handshakes: &'a Semaphore,
+    pub(super) progress: &'a Progress,
+}
+
 /// A session. Dropping it closes the connection.
 pub(super) struct Session {
     handle: Handle<Handler>,
@@ -43,18 +57,62 @@ impl Session {
     pub(super) async fn open(
         target: &Target,
         policy: &HostKeyPolicy,
-        settings: &Settings,
+        opening: &Opening<'_>,
     ) -> Result<Self, ConnectError> {
-        let mut session = match &target.jump {
+        let settings = opening.settings;
+        match &target.jump {
             None => {
+                opening.progress.waits_for("the TCP connection");
                 let stream = tcp(&target.address, settings.connect_timeout).await?;
-                handshake(stream, target, policy, settings).await?
+                Self::open_on(stream, target, policy, opening).await
             }
             Some(jump) => {
+                opening.progress.waits_for("the jump host");
                 let stream = jump.jump_connection()?.forward(&target.address).await?;
-                handshake(stream, target, policy, settings).await?
+                Self::open_on(stream, target, policy, opening).await
             }
-        };
+        }
+    }
+
+    async fn open_on<S>(
+        mut stream: S,
+        target: &Target,
+        policy: &HostKeyPolicy,
+        opening: &Opening<'_>,
+    ) -> Result<Self, ConnectError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        opening.progress.waits_for("the SSH handshake");
+        let greeting = greeting(&mut stream, target, opening.settings).await?;
+        opening
+            .progress
+            .waits_for("other connections that are being opened");
+        let permit = opening.handshakes.acquire().await;
+        opening
+            .progress
+            .waits_for("the SSH handshake and the authentication");
+        let stream = Greeted::new(greeting, stream);
+        let opened = Self::log_in(stream, target, policy, opening.settings);
+        let mut opened = std::pin::pin!(opened);
+        if let Ok(opened) = timeout(MAX_TURN, &mut opened).await {
+            return opened;
+        }
+        // A peer that takes its time needs none of ours.
+        drop(permit);
+        opened.await
+    }
+
+    async fn log_in<S>(
+        stream: S,
+        target: &Target,
+        policy: &HostKeyPolicy,
+        settings: &Settings,
+    ) -> Result<Self, ConnectError>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let mut session = handshake(stream, target, policy, settings).await?;
         let limit = settings.authentication_timeout;
         let login = authenticate(&mut session.handle, &target.address, &target.credentials);
         timeout(limit, login)
@@ -97,7 +155,7 @@ async fn tcp(address: &Address, limit: Duration) -> Result<TcpStream, ConnectErr
     let connected = timeout(limit, TcpStream::connect(host)).await;
     let failed = |source: io::Error| ConnectError::Unreachable {
         address: address.clone(),
-        source,
+        source: Arc::new(source),
     };
     let stream = connected.map_err(|_| ConnectError::Timeout {
         address: address.clone(),
@@ -106,6 +164,31 @@ async fn tcp(address: &Address, limit: Duration) -> Result<TcpStream, ConnectErr
     let stream = stream.map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
     Ok(stream)
+}
+
+/// The first bytes of the server. All servers send their version without being asked; a silent one must not make others
+/// wait.
+async fn greeting<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    target: &Target,
+    settings: &Settings,
+) -> Result<Bytes, ConnectError> {
+    let address = || target.address.clone();
+    let mut first = BytesMut::with_capacity(256);
+    let read = timeout(settings.handshake_timeout, stream.read_buf(&mut first)).await;
+    let read = read.map_err(|_| ConnectError::Silent {
+        address: address(),
+        timeout: settings.handshake_timeout,
+    })?;
+    let source = match read {
+        Ok(0) => russh::Error::Disconnect,
+        Ok(_) => return Ok(first.freeze()),
+        Err(error) => error.into(),
+    };
+    Err(ConnectError::Protocol {
+        address: address(),
+        source: source.into(),
+    })
 }
 
 async fn handshake<S>(

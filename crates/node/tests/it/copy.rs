@@ -1,7 +1,7 @@
 //! Copies to the local machine.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use outrigger_node::{CopyError, CopyReport, Entry, Machine, Tree};
@@ -125,5 +125,59 @@ async fn a_target_without_space_is_an_error_that_names_the_path() -> anyhow::Res
     let error = Machine::local().copy(&tree).await.unwrap_err();
     assert!(matches!(error, CopyError::Write { .. }), "{error}");
     assert!(error.to_string().contains("proc/outrigger"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_is_copied_to_where_other_users_can_replace_it() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let target = fixture.target();
+    let deep = Path::new(&target).join("deep");
+    fs_err::create_dir_all(&deep)?;
+    let mode = |mode: u32| fs_err::set_permissions(&deep, std::fs::Permissions::from_mode(mode));
+    mode(0o777)?;
+    let error = fixture.copy().await.unwrap_err();
+    assert!(matches!(error, CopyError::Untrusted { .. }), "{error}");
+    assert!(error.to_string().contains("target/deep"), "{error}");
+    assert!(
+        !Path::new(&target).join("a b").exists(),
+        "nothing is copied"
+    );
+    mode(0o1777)?;
+    fixture.copy().await?;
+    // The same by a link.
+    mode(0o777)?;
+    let link = fixture.folder.path().join("link");
+    fs_err::os::unix::fs::symlink(&deep, &link)?;
+    let entries = [Entry {
+        source: "files/a b".into(),
+        destination: link.join("x").display().to_string(),
+    }];
+    let tree = Tree::scan(fixture.folder.path(), &entries, &BTreeSet::new())?;
+    let error = Machine::local().copy(&tree).await.unwrap_err();
+    assert!(error.to_string().contains("target/deep"), "{error}");
+    mode(0o755)?;
+    Machine::local().copy(&tree).await?;
+    Ok(())
+}
+
+/// Needs root, to give files to another user.
+#[tokio::test]
+async fn folders_of_other_users_are_refused_and_their_files_replaced() -> anyhow::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let fixture = Fixture::new();
+    fixture.copy().await?;
+    let file = Path::new(&fixture.target()).join("a b");
+    std::os::unix::fs::chown(&file, Some(12345), Some(12345))?;
+    let report = fixture.copy().await?;
+    assert_eq!((report.transferred, report.unchanged), (1, 1));
+    assert_eq!(fs_err::metadata(&file)?.uid(), 0);
+    let folder = Path::new(&fixture.target()).join("deep");
+    std::os::unix::fs::chown(&folder, Some(12345), Some(12345))?;
+    let error = fixture.copy().await.unwrap_err();
+    assert!(matches!(error, CopyError::Untrusted { .. }), "{error}");
+    assert!(error.to_string().contains("12345"), "{error}");
     Ok(())
 }

@@ -4,3 +4,5 @@
 mod attempts;
 mod copy;
 mod run;
+mod ssh;
+mod ssh_server;

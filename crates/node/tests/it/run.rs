@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use outrigger_node::{Command, Machine, RunError, Status};
+use outrigger_node::{AttemptId, Command, Machine, RunError, Status};
 
 #[tokio::test]
 async fn captures_output_and_exit_code() -> anyhow::Result<()> {
@@ -86,5 +86,18 @@ async fn facts_of_the_local_machine() -> anyhow::Result<()> {
     let facts = Machine::local().facts().await?;
     assert!(!facts.hostname.is_empty() && facts.cpus.is_some() && facts.boot_id.is_some());
     assert!(facts.free_bytes.contains_key("/"), "{facts:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn timeouts_beyond_the_clock_are_no_timeouts() -> anyhow::Result<()> {
+    let command = Command::shell("echo done").timeout(Duration::MAX);
+    let output = Machine::local().run(&command).await?;
+    assert_eq!(output.stdout.text(), "done\n");
+    let state = tempfile::tempdir()?;
+    let state = state.path().join("state").display().to_string();
+    let machine = Machine::local_with_state(Some(state));
+    let attempt = AttemptId::new("task", "1");
+    assert!(machine.run_attempt(&attempt, &command).await?.is_success());
     Ok(())
 }

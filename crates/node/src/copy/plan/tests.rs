@@ -24,13 +24,14 @@ fn answer(kinds: &[&str], tree: &Tree, modes: &str) -> String {
     let digests: String = digests
         .map(|(path, _)| format!("{}  {path}\n", tree.digest_of(path).unwrap()))
         .collect();
-    format!("77\n{}\n{digests}{modes}end\n", kinds.join("\n"))
+    // The root folder is not part of the tree.
+    format!("77 0 r-1\nd\n{}\n{digests}{modes}end\n", kinds.join("\n"))
 }
 
 #[test]
 fn sends_what_is_missing_and_keeps_what_is_equal() {
     let tree = tree();
-    let answer = answer(&["d", "f", "n", "f"], &tree, "mode 644\nmode 600\n");
+    let answer = answer(&["d", "f", "n", "f"], &tree, "mode 644 0\nmode 600 0\n");
     let plan = plan(&tree, &answer, "m").unwrap();
     assert_eq!(plan.process, 77);
     assert_eq!(
@@ -39,14 +40,27 @@ fn sends_what_is_missing_and_keeps_what_is_equal() {
     );
     assert_eq!(plan.modes, [("/h/c", 0o644)]);
     assert_eq!(plan.unchanged, 1);
-    assert_eq!(plan.staged("/h/b"), "/h/.outrigger-copy.77/b");
-    assert_eq!(plan.staged("/b"), "/.outrigger-copy.77/b");
+    assert_eq!(plan.staged("/h/b"), "/h/.outrigger-copy.r-1.77/b");
+    assert_eq!(plan.staged("/b"), "/.outrigger-copy.r-1.77/b");
+}
+
+#[test]
+fn files_of_other_users_are_sent_again() {
+    let tree = tree();
+    let modes = "mode 644 0\nmode 644 1000\nmode 600 1000\n";
+    let answer = answer(&["d", "f", "f", "f"], &tree, modes);
+    let plan = plan(&tree, &answer, "m").unwrap();
+    let sent: Vec<&str> = plan.send.iter().map(|(path, _)| *path).collect();
+    assert_eq!(
+        (sent.as_slice(), plan.modes.len()),
+        (&["/h/b", "/h/c"][..], 0)
+    );
 }
 
 #[test]
 fn sends_everything_if_files_changed_during_the_comparison() {
     let tree = tree();
-    let answer = answer(&["d", "f", "f", "f"], &tree, "mode 644\n");
+    let answer = answer(&["d", "f", "f", "f"], &tree, "mode 644 0\n");
     assert_eq!(plan(&tree, &answer, "m").unwrap().send.len(), 3);
 }
 
@@ -66,7 +80,7 @@ fn refuses_to_replace_folders_and_devices() {
 #[test]
 fn answers_that_are_cut_off_are_errors() {
     let tree = tree();
-    for answer in ["", "x\n", "77\nd\nf\n"] {
+    for answer in ["", "x\n", "77 0 ../x\n", "77 0 r\nd\nf\n"] {
         assert!(plan(&tree, answer, "m").is_err(), "{answer:?}");
     }
 }

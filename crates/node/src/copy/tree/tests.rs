@@ -44,6 +44,19 @@ fn keeps_modes_and_makes_hook_targets_executable() {
     );
 }
 
+#[test]
+fn folders_and_hooks_never_become_writable_for_others() {
+    let root = root();
+    write(root.path(), "pre/hook", "#!/bin/sh\n", 0o777);
+    write(root.path(), "pre/data", "x", 0o666);
+    let folder = root.path().join("files/pre");
+    fs_err::set_permissions(folder, std::fs::Permissions::from_mode(0o2777)).unwrap();
+    let tree = scan(root.path(), &["/d/pre/hook"]).unwrap();
+    assert_eq!(tree.files["/d/pre/hook"].mode, 0o755);
+    assert_eq!(tree.files["/d/pre/data"].mode, 0o666);
+    assert_eq!(tree.folders["/d/pre"], 0o2755);
+}
+
 /// A ConfigMap volume: `name -> ..data/name`, `..data -> ..2026_01_01`.
 #[test]
 fn follows_the_links_of_a_config_map_volume() {

@@ -11,6 +11,8 @@ use crate::commands::plugin::connect::ClusterFlags;
 use crate::printer::Printer;
 use crate::report::note;
 
+/// A year, in seconds.
+const MAX_TIMEOUT: u64 = 365 * 24 * 60 * 60;
 const EXAMPLES: &str = "\
 Examples:
   outrigger machine run worker-1 -- uptime
@@ -25,7 +27,7 @@ pub(crate) struct Args {
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
     /// Seconds after which the command is killed
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT))]
     timeout: u64,
     #[command(flatten)]
     flags: ClusterFlags,
