@@ -353,6 +353,7 @@ impl Desired {
             labels: self.labels.clone(),
             is_truncated: false,
             is_foreign: false,
+            resource_version: None,
         }
     }
 }

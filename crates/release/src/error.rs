@@ -41,6 +41,12 @@ pub enum Error {
         "another operation is in progress on release {0}: the record of the next revision already exists"
     )]
     OperationInProgress(String),
+    #[error(
+        "Secret {0} has the name of a release record, but is not one; delete or rename it, or choose another release name"
+    )]
+    ForeignSecret(String),
+    #[error("no revision can follow that of Secret {0}; delete the Secret")]
+    LastRevision(String),
     #[error(transparent)]
     Chart(#[from] outrigger_chart::Error),
     #[error("{source_path}: {reason}")]

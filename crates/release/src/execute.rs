@@ -34,6 +34,9 @@ const GRACE: Duration = Duration::from_secs(2);
 pub struct Outcome {
     pub action: Action,
     pub revision: u32,
+    /// The resource version of the release record.
+    #[serde(skip)]
+    pub record_version: Option<String>,
     pub chart: ChartSummary,
     /// The objects of the release.
     pub inventory: Vec<InventoryEntry>,
@@ -99,13 +102,18 @@ pub async fn execute(
     if !plan.action.makes_revision() {
         let entries = run_steps(&context, &plan, &mut []).await?;
         records::supersede_others(&context, &plan, plan.revision).await;
-        return Ok(outcome(&plan, &entries));
+        let version = records::confirm(&context, &plan).await?;
+        return Ok(outcome(&plan, &entries, version));
+    }
+    if let Some((before, after)) = plan.action.hooks().filter(|_| options.run_hooks) {
+        let hooks = plan.desired.hooks();
+        hooks::check_ownership(&context, &plan.release, hooks, [before, after]).await?;
     }
     let mut record = records::begin(&context, &plan).await?;
     match run_steps(&context, &plan, &mut record.hooks).await {
         Ok(entries) => {
-            records::succeed(&context, &plan, record).await?;
-            Ok(outcome(&plan, &entries))
+            let version = records::succeed(&context, &plan, record).await?;
+            Ok(outcome(&plan, &entries, version))
         }
         Err(error) => {
             records::fail(&context, plan.action, record, &error).await;
@@ -167,7 +175,7 @@ fn inventory_entry((id, state): &AppliedObject) -> InventoryEntry {
     }
 }
 
-fn outcome(plan: &Plan, applied: &[InventoryEntry]) -> Outcome {
+fn outcome(plan: &Plan, applied: &[InventoryEntry], record_version: Option<String>) -> Outcome {
     let entry = |object: &Object| {
         let applied = applied.iter().find(|entry| entry.object == *object.id());
         InventoryEntry {
@@ -181,6 +189,7 @@ fn outcome(plan: &Plan, applied: &[InventoryEntry]) -> Outcome {
     Outcome {
         action: plan.action,
         revision: plan.revision,
+        record_version,
         chart: plan.chart.clone(),
         inventory: plan.desired.objects().iter().map(entry).collect(),
         notes: plan.desired.notes().map(str::to_owned),

@@ -3,12 +3,14 @@
 //! These are the last deployed revision and all revisions after it, because failed and interrupted revisions may have
 //! created objects too.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::cluster::Cluster;
-use crate::error::Error;
+use crate::error::{Error, chain};
 use crate::id::ReleaseId;
 use crate::record::{ChartSummary, Record, Status};
 use crate::storage::{self, RevisionStatus};
@@ -23,6 +25,8 @@ pub struct History {
     revisions: Vec<RevisionStatus>,
     /// The last deployed record and all after it, oldest first.
     records: Vec<Record>,
+    /// Revisions whose records cannot be decoded.
+    unreadable: BTreeSet<u32>,
 }
 
 /// An operation that was started and has not finished.
@@ -57,17 +61,50 @@ pub async fn load_history_cached(cluster: &Cluster, id: &ReleaseId) -> Result<Hi
     load_history(cluster, id).await
 }
 
-/// Lists the revisions by metadata, then reads the records from the last deployed one on.
+/// Lists the revisions by metadata, then reads the records from the last deployed one on. Those that cannot be decoded count
+/// as missing: the next action writes the last of them again.
 pub async fn load_history(cluster: &Cluster, id: &ReleaseId) -> Result<History, Error> {
     let revisions = storage::list_revisions(cluster, id).await?;
-    let reads: Vec<u32> = relevant(&revisions).iter().map(|r| r.revision).collect();
-    let records = stream::iter(reads).map(|revision| storage::read(cluster, id, revision));
-    let records: Vec<Option<Record>> = records.buffered(CONCURRENT_READS).try_collect().await?;
-    Ok(History {
-        id: id.clone(),
-        revisions,
-        records: records.into_iter().flatten().collect(),
-    })
+    let mut unreadable = BTreeSet::new();
+    let mut known: BTreeMap<u32, Option<Record>> = BTreeMap::new();
+    loop {
+        let mut readable = revisions.clone();
+        readable.retain(|revision| !unreadable.contains(&revision.revision));
+        let relevant: Vec<u32> = relevant(&readable).iter().map(|r| r.revision).collect();
+        let mut unread = relevant.clone();
+        unread.retain(|revision| !known.contains_key(revision));
+        if unread.is_empty() {
+            let records = relevant
+                .iter()
+                .filter_map(|revision| known.remove(revision)?);
+            return Ok(History {
+                id: id.clone(),
+                records: records.collect(),
+                revisions,
+                unreadable,
+            });
+        }
+        let reads = stream::iter(unread).map(|revision| async move {
+            let record = match storage::read(cluster, id, revision).await {
+                Err(error @ Error::Record { .. }) => Err(error),
+                read => Ok(read?),
+            };
+            Ok::<_, Error>((revision, record))
+        });
+        let read: Vec<(u32, Result<Option<Record>, Error>)> =
+            reads.buffered(CONCURRENT_READS).try_collect().await?;
+        for (revision, record) in read {
+            match record {
+                Ok(record) => {
+                    known.insert(revision, record);
+                }
+                Err(error) => {
+                    tracing::warn!(release = %id, error = chain(&error), "ignoring release record");
+                    unreadable.insert(revision);
+                }
+            }
+        }
+    }
 }
 
 /// All revisions, oldest first.
@@ -119,6 +156,7 @@ impl History {
             id,
             revisions: Vec::new(),
             records: Vec::new(),
+            unreadable: BTreeSet::new(),
         }
     }
 
@@ -131,10 +169,12 @@ impl History {
         self.records.last()
     }
 
-    /// Whether the record of a revision exists.
+    /// Whether the record of a revision exists and can be read.
     pub fn has_revision(&self, revision: i64) -> bool {
         let mut revisions = self.revisions.iter();
-        revisions.any(|known| i64::from(known.revision) == revision)
+        revisions.any(|known| {
+            i64::from(known.revision) == revision && !self.unreadable.contains(&known.revision)
+        })
     }
 
     /// The deployed revision, if one was ever completed.
@@ -192,8 +232,35 @@ impl History {
         &self.revisions
     }
 
+    /// The number of the next revision. Unreadable records at the end are written again.
     pub(crate) fn next_revision(&self) -> u32 {
-        self.revisions.last().map_or(1, |last| last.revision + 1)
+        let last = self.revisions.last();
+        let mut next = last.map_or(1, |last| last.revision.saturating_add(1));
+        while next > 1 && self.unreadable.contains(&(next - 1)) {
+            next -= 1;
+        }
+        next
+    }
+
+    /// Whether no revision can follow the last one.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        let last = self.revisions.last();
+        last.is_some_and(|last| last.revision == storage::LAST_REVISION)
+    }
+
+    pub(crate) fn unreadable(&self) -> &BTreeSet<u32> {
+        &self.unreadable
+    }
+
+    /// Whether the labels of the deployed record, by which Helm finds it, say so.
+    pub(crate) fn is_marked_deployed(&self) -> bool {
+        let Some(deployed) = self.deployed() else {
+            return false;
+        };
+        let mut revisions = self.revisions.iter();
+        let labeled = revisions.find(|known| known.revision == deployed.revision);
+        deployed.info.status == Status::Deployed
+            && labeled.is_some_and(|labeled| labeled.status == Status::Deployed)
     }
 
     /// The last revision, if it is pending or failed and can be resumed.
@@ -213,6 +280,7 @@ impl History {
             id,
             revisions: revisions.collect(),
             records,
+            unreadable: BTreeSet::new(),
         }
     }
 }

@@ -69,7 +69,7 @@ pub use observe::{Observed, observe};
 pub use options::{Conflicts, CrdPolicy, Options};
 pub use plan::{Change, HookStep, Plan, Rejection, Step, plan};
 pub use progress::Progress;
-pub use record::secret::name as record_name;
+pub use record::secret::{is_own_record, name as record_name};
 pub use record::{
     ChartSummary, DecodeError, Hook, HookExecution, Info, Record, Status, StoredChart,
 };

@@ -10,8 +10,10 @@ use crate::cluster::{ApiResources, CONCURRENT_REQUESTS, Cluster};
 use crate::desired::{Desired, Object, parse_objects};
 use crate::error::Error;
 use crate::history::History;
-use crate::id::{ObjectId, ObjectKey};
+use crate::id::{ObjectId, ObjectKey, ReleaseId};
+use crate::ownership;
 use crate::record::{Record, hook};
+use crate::storage;
 
 #[derive(Clone)]
 pub struct Observed {
@@ -19,6 +21,8 @@ pub struct Observed {
     pub(crate) live: HashMap<ObjectKey, Value>,
     /// The objects of each record of the history.
     pub(crate) recorded: Vec<Vec<Object>>,
+    /// Other releases that replace CRDs of this one.
+    pub(crate) replacing: BTreeSet<ReleaseId>,
     /// Namespaces of desired objects that neither exist nor are part of the release.
     pub(crate) missing_namespaces: BTreeSet<String>,
 }
@@ -67,12 +71,37 @@ pub async fn observe(
     let live: Vec<Option<(ObjectKey, Value)>> = reads.try_collect().await?;
     let live = live.into_iter().flatten().collect();
     let missing_namespaces = missing_namespaces(cluster, desired, &live).await?;
+    let replacing = replacing_releases(cluster, desired, &live).await?;
     Ok(Observed {
+        replacing,
         history,
         live,
         recorded,
         missing_namespaces,
     })
+}
+
+/// The other releases that replace the live CRDs, if they still exist.
+async fn replacing_releases(
+    cluster: &Cluster,
+    desired: &Desired,
+    live: &HashMap<ObjectKey, Value>,
+) -> Result<BTreeSet<ReleaseId>, Error> {
+    let mut replacing = BTreeSet::new();
+    for crd in desired.crds() {
+        let owner = live.get(&crd.id().key()).and_then(ownership::crd_owner);
+        let Some((namespace, name)) = owner.and_then(|owner| owner.split_once('/')) else {
+            continue;
+        };
+        let owner = ReleaseId::new(namespace, name);
+        if owner == *desired.id() || replacing.contains(&owner) {
+            continue;
+        }
+        if !storage::list_revisions(cluster, &owner).await?.is_empty() {
+            replacing.insert(owner);
+        }
+    }
+    Ok(replacing)
 }
 
 /// The missing namespaces of new objects. The namespace of the release is not checked: creating the first record reports

@@ -1,8 +1,11 @@
 //! Ownership of objects: Helm's label and annotations, and the resource policy `keep`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::id::{ObjectId, ReleaseId};
+use crate::record::secret;
 
 /// Helm's field manager, so that Helm and Outrigger own the same fields.
 pub(crate) const FIELD_MANAGER: &str = "helm";
@@ -90,6 +93,59 @@ fn other_release(live: &Value, release: &ReleaseId) -> Option<ReleaseId> {
         name: annotations[RELEASE_NAME].as_str()?.to_owned(),
     };
     (owner != *release).then_some(owner)
+}
+
+/// Checks that a live object does not belong to another release, as an object or as the record of a revision. One that belongs
+/// to no release passes.
+pub(crate) fn check_foreign(live: &Value, release: &ReleaseId) -> Result<(), InvalidOwnership> {
+    if let Some(owner) = record_owner(live).filter(|owner| owner != release) {
+        return Err(InvalidOwnership(format!(
+            "it is the record of a revision of release {owner}"
+        )));
+    }
+    match other_release(live, release) {
+        Some(_) => check(live, release),
+        None => Ok(()),
+    }
+}
+
+/// The annotation of a CRD of the `crds` directory that a release replaces: the release.
+const CRD_OWNER: &str = "outrigger.dev/replaced-by-release";
+
+/// Marks a CRD as replaced by a release.
+pub(crate) fn set_crd_owner(crd: &mut Value, release: &str) {
+    set(crd, "annotations", CRD_OWNER, release);
+}
+
+/// The release that replaces a live CRD, as text.
+pub(crate) fn crd_owner(live: &Value) -> Option<&str> {
+    live["metadata"]["annotations"][CRD_OWNER].as_str()
+}
+
+/// Checks that a release may replace a live CRD. `replacing` are releases that exist and replace CRDs.
+pub(crate) fn check_crd(
+    live: &Value,
+    release: &ReleaseId,
+    replacing: &BTreeSet<ReleaseId>,
+) -> Result<(), InvalidOwnership> {
+    check_foreign(live, release)?;
+    let mut others = replacing.iter().filter(|other| *other != release);
+    match others.find(|other| crd_owner(live) == Some(&*other.to_string())) {
+        Some(owner) => Err(InvalidOwnership(format!(
+            "it belongs to release {owner}, which replaces it with another definition"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The release whose record a Secret is.
+fn record_owner(live: &Value) -> Option<ReleaseId> {
+    let (kind, metadata) = (&live["type"], &live["metadata"]);
+    let owner = ReleaseId {
+        namespace: metadata["namespace"].as_str()?.to_owned(),
+        name: metadata["labels"]["name"].as_str()?.to_owned(),
+    };
+    (*kind == secret::TYPE).then_some(owner)
 }
 
 /// Whether the resource policy keeps the object on uninstall and prune.

@@ -104,7 +104,7 @@ pub fn plan(
     immutable::check(&desired, &observed)?;
     let keys: HashSet<ObjectKey> = desired.objects().iter().map(|o| o.id().key()).collect();
     objects.extend(prune::steps(&observed, &keys, desired.id()));
-    let crds = plan_crds(&desired, &observed, options.crds);
+    let crds = plan_crds(&desired, &observed, options)?;
     let is_resumed = is_resumed(&desired, &observed.history);
     if !is_resumed {
         desired.revision = observed.history.next_revision();
@@ -137,10 +137,7 @@ fn plan_objects(
     observed: &Observed,
     options: &Options,
 ) -> Result<Vec<Step>, Rejection> {
-    let verb = match desired.action {
-        Action::Install => "install",
-        _ => "update",
-    };
+    let verb = verb(desired);
     let mut steps = Vec::new();
     let mut not_importable = Vec::new();
     for object in desired.objects() {
@@ -286,28 +283,62 @@ pub(crate) fn is_terminating(live: &Value) -> bool {
     live["metadata"]["deletionTimestamp"].is_string()
 }
 
-fn plan_crds(desired: &Desired, observed: &Observed, policy: CrdPolicy) -> Vec<Step> {
-    let steps = desired.crds().iter().filter_map(|crd| {
+fn plan_crds(
+    desired: &Desired,
+    observed: &Observed,
+    options: &Options,
+) -> Result<Vec<Step>, Rejection> {
+    let mut steps = Vec::new();
+    let mut foreign = Vec::new();
+    for crd in desired.crds() {
         let live = observed.live(crd.id());
-        let (change, fields) = match (policy, live) {
-            (CrdPolicy::Skip, _) | (CrdPolicy::Create, Some(_)) => return None,
+        let (change, fields) = match (options.crds, live) {
+            (CrdPolicy::Skip, _) | (CrdPolicy::Create, Some(_)) => continue,
             (_, None) => (Change::Create, Vec::new()),
             (CrdPolicy::Replace, Some(live)) => {
-                let comparison = managed_fields::compare(crd.body(), live, None);
+                let comparison = compare_crd(crd, live);
                 if comparison.is_equal() {
-                    return None;
+                    continue;
+                }
+                let owned = ownership::check_crd(live, desired.id(), &observed.replacing);
+                if let (Err(reason), false) = (owned, options.take_ownership) {
+                    let object = crd.id().clone();
+                    foreign.push(CannotImport { object, reason });
+                    continue;
                 }
                 (Change::Update, comparison.changes())
             }
         };
-        Some(Step {
+        steps.push(Step {
             object: crd.id().clone(),
             change,
             fields,
             reason: None,
-        })
-    });
-    steps.collect()
+        });
+    }
+    if foreign.is_empty() {
+        return Ok(steps);
+    }
+    Err(Rejection::InvalidOwnership {
+        verb: verb(desired),
+        objects: foreign,
+    })
+}
+
+/// Compares the definitions, not the releases that replace them.
+fn compare_crd(crd: &Object, live: &Value) -> managed_fields::Comparison {
+    let mut body = crd.body().clone();
+    if let Some(owner) = ownership::crd_owner(live) {
+        ownership::set_crd_owner(&mut body, owner);
+    }
+    managed_fields::compare(&body, live, None)
+}
+
+fn verb(desired: &Desired) -> &'static str {
+    match desired.action {
+        Action::Install => "install",
+        _ => "update",
+    }
 }
 
 fn plan_hooks(desired: &Desired, event: Event) -> Vec<HookStep> {

@@ -133,6 +133,8 @@ pub struct Record {
     pub is_truncated: bool,
     /// Whether another tool, such as Helm, wrote the record last.
     pub is_foreign: bool,
+    /// The resource version of the Secret that the record was read from.
+    pub resource_version: Option<String>,
 }
 
 /// Omits values and objects, which may contain secrets.

@@ -9,11 +9,14 @@ use serde_json::Value;
 use crate::cluster::Cluster;
 use crate::error::{Error, chain};
 use crate::id::ReleaseId;
-use crate::record::secret::{self, Write};
+use crate::record::secret::{self, Found, Write};
 use crate::record::{Record, Status};
 
 /// Part reads at a time.
 const CONCURRENT_READS: usize = 4;
+
+/// The last revision: none can follow it.
+pub(crate) const LAST_REVISION: u32 = u32::MAX;
 
 type BuiltRequest = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
 
@@ -73,17 +76,45 @@ pub(crate) async fn list_revisions(
 ) -> Result<Vec<RevisionStatus>, Error> {
     let request = secrets(release).list_metadata(&selector(release));
     let secrets = list(cluster, release, request).await?;
-    let mut revisions: Vec<RevisionStatus> = secrets.iter().filter_map(revision_status).collect();
+    let mut revisions: Vec<RevisionStatus> = secrets
+        .iter()
+        .filter(|secret| secret::is_named_as_labeled(secret, &release.name))
+        .filter_map(revision_status)
+        .collect();
     revisions.sort_by_key(|revision| revision.revision);
     Ok(revisions)
 }
 
 fn revision_status(secret: &Value) -> Option<RevisionStatus> {
     let labels = &secret["metadata"]["labels"];
+    let version = labels["version"].as_str()?;
     Some(RevisionStatus {
-        revision: labels["version"].as_str()?.parse().ok()?,
+        revision: revision_number(version)?,
         status: Status::parse(labels["status"].as_str().unwrap_or_default()),
     })
+}
+
+/// The number of a revision. One that is too large counts as [`LAST_REVISION`], so that it is not overlooked.
+fn revision_number(text: &str) -> Option<u32> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(LAST_REVISION))
+}
+
+/// The names of the Secrets with revisions that have no successor.
+pub(crate) async fn list_last_revisions(
+    cluster: &Cluster,
+    release: &ReleaseId,
+) -> Result<Vec<String>, Error> {
+    let request = secrets(release).list_metadata(&selector(release));
+    let secrets = list(cluster, release, request).await?;
+    let is_last = |secret: &&Value| {
+        let status = revision_status(secret);
+        status.is_some_and(|status| status.revision == LAST_REVISION)
+            && secret::is_named_as_labeled(secret, &release.name)
+    };
+    let names = secrets.iter().filter(is_last);
+    let names = names.filter_map(|secret| secret["metadata"]["name"].as_str());
+    Ok(names.map(str::to_owned).collect())
 }
 
 /// All records, oldest first. Like Helm, skips records that cannot be decoded.
@@ -91,6 +122,9 @@ pub(crate) async fn read_all(cluster: &Cluster, release: &ReleaseId) -> Result<V
     let request = secrets(release).list(&selector(release));
     let mut records = Vec::new();
     for item in list(cluster, release, request).await? {
+        if !secret::is_named_as_labeled(&item, &release.name) {
+            continue;
+        }
         match secret::decode(&item) {
             Ok(record) => records.push(record),
             Err(error) => {
@@ -114,10 +148,11 @@ pub(crate) async fn read(
     let Some(first) = get(cluster, release, &name).await? else {
         return Ok(None);
     };
-    let record = secret::decode(&first).map_err(|source| Error::Record {
-        name: name.clone(),
-        source,
-    })?;
+    let record =
+        secret::decode_revision(&first, release, revision).map_err(|source| Error::Record {
+            name: name.clone(),
+            source,
+        })?;
     let count = secret::part_count(&first);
     if count == 0 {
         return Ok(Some(record));
@@ -146,6 +181,10 @@ async fn get(cluster: &Cluster, release: &ReleaseId, name: &str) -> Result<Optio
 pub(crate) enum CreateError {
     #[error("the record of the revision already exists")]
     AlreadyExists,
+    #[error("the record of the revision exists, and is damaged")]
+    Damaged,
+    #[error("another Secret has the name of the record")]
+    Foreign,
     #[error("the namespace of the release does not exist")]
     NamespaceNotFound,
     #[error(transparent)]
@@ -167,7 +206,7 @@ pub(crate) async fn create(
     let first = match created {
         Ok(secret) => secret,
         Err(kube::Error::Api(status)) if status.code == 409 => {
-            return Err(CreateError::AlreadyExists);
+            return Err(identify_existing(cluster, record, &name).await);
         }
         Err(kube::Error::Api(status)) if status.code == 404 => {
             return Err(CreateError::NamespaceNotFound);
@@ -179,17 +218,33 @@ pub(crate) async fn create(
         .map_err(CreateError::Storage)
 }
 
-/// Replaces the record of a revision.
+/// Why a record could not be created.
+async fn identify_existing(cluster: &Cluster, record: &Record, name: &str) -> CreateError {
+    match get(cluster, &record.id, name).await {
+        // It was deleted meanwhile; the caller retries.
+        Ok(None) => CreateError::AlreadyExists,
+        Ok(Some(secret)) => match secret::identify(&secret, &record.id, record.revision) {
+            Found::Record => CreateError::AlreadyExists,
+            Found::Damaged => CreateError::Damaged,
+            Found::Foreign => CreateError::Foreign,
+        },
+        Err(error) => CreateError::Storage(error),
+    }
+}
+
+/// Replaces the record of a revision. Returns the new resource version.
 pub(crate) async fn update(
     cluster: &Cluster,
     record: &Record,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<Option<String>, Error> {
     let encoded = secret::encode(record, Write::Update, now);
     let name = secret::name(&record.id.name, record.revision);
     let first = put(cluster, &record.id, &name, &encoded.secret).await;
     let first = first.map_err(failed("update", &name))?;
-    write_parts(cluster, record, &encoded.parts, &first).await
+    write_parts(cluster, record, &encoded.parts, &first).await?;
+    let version = &first["metadata"]["resourceVersion"];
+    Ok(version.as_str().map(str::to_owned))
 }
 
 async fn post(
@@ -239,11 +294,18 @@ pub(crate) async fn delete(
     release: &ReleaseId,
     revision: u32,
 ) -> Result<(), Error> {
-    let name = secret::name(&release.name, revision);
-    let request = secrets(release).delete(&name, &DeleteParams::background());
+    delete_named(cluster, release, &secret::name(&release.name, revision)).await
+}
+
+pub(crate) async fn delete_named(
+    cluster: &Cluster,
+    release: &ReleaseId,
+    name: &str,
+) -> Result<(), Error> {
+    let request = secrets(release).delete(name, &DeleteParams::background());
     match send(cluster, request).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) => Err(failed("delete", &name)(error)),
+        Err(error) => Err(failed("delete", name)(error)),
     }
 }

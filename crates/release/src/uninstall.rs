@@ -269,5 +269,11 @@ async fn delete_records(context: &Context<'_>, history: &History) -> Result<(), 
     for revision in history.revisions() {
         storage::delete(context.cluster, history.id(), revision.revision).await?;
     }
+    if history.is_exhausted() {
+        let id = history.id();
+        for name in storage::list_last_revisions(context.cluster, id).await? {
+            storage::delete_named(context.cluster, id, &name).await?;
+        }
+    }
     Ok(())
 }

@@ -61,7 +61,7 @@ impl Cluster {
         let Some(url) = self.url_if_served(id).await? else {
             return Ok(None);
         };
-        let request = Request::new(url).get(&id.name, parameters);
+        let request = Request::new(url).get(&segment(&id.name), parameters);
         let request = request.map_err(|error| build_failed("get", id, error))?;
         found(self.request(request).await).map_err(|source| failed("get", id, source))
     }
@@ -90,7 +90,7 @@ impl Cluster {
         let mut retries = QUOTA_RETRIES;
         loop {
             let request = Request::new(url.as_str())
-                .patch(&id.name, &parameters, &Patch::Apply(&*object))
+                .patch(&segment(&id.name), &parameters, &Patch::Apply(&*object))
                 .map_err(|error| build_failed("apply", id, error))?;
             match self.request(request).await {
                 Ok(object) => {
@@ -131,7 +131,7 @@ impl Cluster {
         };
         // `Patch::Json` needs a feature of kube; only the content type differs.
         let mut request = Request::new(url)
-            .patch(&id.name, &parameters, &Patch::Merge(patch))
+            .patch(&segment(&id.name), &parameters, &Patch::Merge(patch))
             .map_err(|error| build_failed("patch", id, error))?;
         request.headers_mut().insert(
             http::header::CONTENT_TYPE,
@@ -159,7 +159,7 @@ impl Cluster {
             ..DeleteParams::default()
         };
         let request = Request::new(url)
-            .delete(&id.name, &parameters)
+            .delete(&segment(&id.name), &parameters)
             .map_err(|error| build_failed("delete", id, error))?;
         match self.request::<Value>(request).await {
             Ok(object) if object["metadata"]["deletionTimestamp"].is_string() => {
@@ -189,7 +189,7 @@ impl Cluster {
         };
         Ok(match &id.namespace {
             Some(namespace) if resource.namespaced => {
-                let plural = &resource.plural;
+                let (namespace, plural) = (segment(namespace), &resource.plural);
                 format!("{root}/{version}/namespaces/{namespace}/{plural}")
             }
             _ => format!("{root}/{version}/{}", resource.plural),
@@ -203,6 +203,23 @@ impl Cluster {
             url => url.map(Some),
         }
     }
+}
+
+/// A name as a segment of a URL path. Names of objects are not valid until the server has accepted them.
+pub(crate) fn segment(name: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte);
+    if name.bytes().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    let mut encoded = String::with_capacity(name.len() + 8);
+    for byte in name.bytes() {
+        if is_plain(byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Cow::Owned(encoded)
 }
 
 fn found(response: Result<Value, kube::Error>) -> Result<Option<Value>, kube::Error> {

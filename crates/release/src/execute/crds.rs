@@ -1,5 +1,6 @@
 //! Installs the CRDs of the chart's `crds` directory, and waits until their kinds are served.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -11,6 +12,7 @@ use crate::desired::Object;
 use crate::error::Error;
 use crate::health::WaitTarget;
 use crate::options::{Conflicts, CrdPolicy};
+use crate::ownership;
 use crate::plan::Plan;
 use crate::progress::Progress;
 
@@ -31,7 +33,11 @@ pub(super) async fn install(context: &Context<'_>, plan: &Plan) -> Result<(), Ac
         ..ApplyOptions::default()
     };
     let applied = crds.iter().map(|crd| async move {
-        let state = context.cluster.apply(crd.id(), crd.body(), options).await?;
+        let mut body = Cow::Borrowed(crd.body());
+        if context.options.crds == CrdPolicy::Replace {
+            ownership::set_crd_owner(body.to_mut(), &plan.release.to_string());
+        }
+        let state = context.cluster.apply(crd.id(), &body, options).await?;
         Ok::<_, Error>(WaitTarget::object(crd.id().clone(), Some(state)))
     });
     let targets = try_join_all(applied).await?;

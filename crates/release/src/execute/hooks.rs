@@ -1,4 +1,7 @@
 //! Runs hooks sequentially, and deletes them by their delete policies.
+//!
+//! Like Helm, a hook replaces objects of its own release and of nobody. Unlike Helm, it never touches an object of another
+//! release.
 
 use outrigger_chart::manifest::hook::Event;
 use serde_json::Value;
@@ -11,6 +14,8 @@ use crate::error::Error;
 use crate::health::WaitTarget;
 use crate::id::{ObjectId, ReleaseId};
 use crate::options::Conflicts;
+use crate::ownership::{self, CannotImport};
+use crate::plan::Rejection;
 use crate::progress::Progress;
 use crate::record::Hook;
 use crate::record::hook::{BEFORE_CREATION, FAILED, SUCCEEDED, execution_order};
@@ -29,7 +34,15 @@ pub(crate) async fn run(
             Ok(objects) => objects,
             Err(error) => return Err(failed(event, hook, HookError::Cluster(error))),
         };
-        if let Err(source) = run_one(context, hook, &objects, event).await {
+        let result = match read_own(context, release, &objects).await {
+            Ok(Ok(live)) => run_one(context, hook, &objects, &live, event).await,
+            Ok(Err(foreign)) => {
+                clean_up_after_failure(context, release, hooks, &order[..completed], at).await;
+                return Err(refused(event, foreign));
+            }
+            Err(error) => Err(HookError::Cluster(error)),
+        };
+        if let Err(source) = result {
             clean_up_after_failure(context, release, hooks, &order[..completed], at).await;
             return Err(failed(event, &hooks[at], source));
         }
@@ -42,15 +55,80 @@ pub(crate) async fn run(
     Ok(())
 }
 
+/// Refuses hooks of these events whose objects belong to another release, before anything is changed.
+pub(super) async fn check_ownership(
+    context: &Context<'_>,
+    release: &ReleaseId,
+    hooks: &[Hook],
+    events: [Event; 2],
+) -> Result<(), ActionError> {
+    for event in events {
+        for at in execution_order(hooks, event) {
+            let objects = match objects(context, release, &hooks[at]).await {
+                Ok(objects) => objects,
+                // The chart may bring the kind.
+                Err(Error::UnknownKinds(_)) => continue,
+                Err(error) => return Err(failed(event, &hooks[at], HookError::Cluster(error))),
+            };
+            let read = read_own(context, release, &objects).await;
+            let read = read.map_err(|error| failed(event, &hooks[at], HookError::Cluster(error)));
+            read?.map_err(|foreign| refused(event, foreign))?;
+        }
+    }
+    Ok(())
+}
+
+/// The live objects of a hook, or those that belong to another release.
+async fn read_own(
+    context: &Context<'_>,
+    release: &ReleaseId,
+    objects: &[(ObjectId, Value)],
+) -> Result<Result<Vec<Option<Value>>, Vec<CannotImport>>, Error> {
+    let mut own = Vec::new();
+    let mut foreign = Vec::new();
+    for (id, _) in objects {
+        let live = context.cluster.get_probably_absent(id).await?;
+        let owner = live
+            .as_ref()
+            .map(|live| ownership::check_foreign(live, release));
+        match owner {
+            Some(Err(reason)) if !context.options.take_ownership => foreign.push(CannotImport {
+                object: id.clone(),
+                reason,
+            }),
+            _ => own.push(live),
+        }
+    }
+    Ok(if foreign.is_empty() {
+        Ok(own)
+    } else {
+        Err(foreign)
+    })
+}
+
+fn refused(event: Event, objects: Vec<CannotImport>) -> ActionError {
+    let verb = match event {
+        Event::PreInstall | Event::PostInstall => "install",
+        Event::PreDelete | Event::PostDelete => "uninstall",
+        _ => "update",
+    };
+    Rejection::InvalidOwnership { verb, objects }.into()
+}
+
+/// `live` are the objects as they are now.
 async fn run_one(
     context: &Context<'_>,
     hook: &mut Hook,
     objects: &[(ObjectId, Value)],
+    live: &[Option<Value>],
     event: Event,
 ) -> Result<(), HookError> {
-    if hook.has_delete_policy(BEFORE_CREATION) && !is_crd(hook) {
-        let deleted = delete_all(context, objects).await;
-        deleted.map_err(HookError::Cluster)?;
+    let is_replaced = hook.has_delete_policy(BEFORE_CREATION) && !is_crd(hook);
+    if is_replaced {
+        for ((id, _), live) in objects.iter().zip(live) {
+            let deleted = delete(context, id, live.as_ref()).await;
+            deleted.map_err(HookError::Cluster)?;
+        }
     }
     hook.last_run.started_at = Some((context.options.now)());
     hook.last_run.completed_at = None;
@@ -61,7 +139,9 @@ async fn run_one(
             object: id.clone(),
         });
     }
-    let result = apply_and_wait(context, objects).await;
+    let is_new = |live: &Option<Value>| is_replaced || live.is_none();
+    let is_new: Vec<bool> = live.iter().map(is_new).collect();
+    let result = apply_and_wait(context, objects, &is_new).await;
     hook.last_run.completed_at = Some((context.options.now)());
     let phase = match result {
         Ok(()) => "Succeeded",
@@ -78,15 +158,17 @@ async fn run_one(
     result
 }
 
+/// `is_new`: the object does not exist, and one that is created meanwhile is not overwritten.
 async fn apply_and_wait(
     context: &Context<'_>,
     objects: &[(ObjectId, Value)],
+    is_new: &[bool],
 ) -> Result<(), HookError> {
     let mut targets = Vec::new();
-    for (id, body) in objects {
+    for ((id, body), &is_new) in objects.iter().zip(is_new) {
         let options = ApplyOptions {
             force_conflicts: context.options.conflicts == Conflicts::Take,
-            ..ApplyOptions::default()
+            create_only: is_new,
         };
         let state = context.cluster.apply(id, body, options).await;
         let state = state.map_err(HookError::Cluster)?;
@@ -121,16 +203,32 @@ async fn delete_by_policy(
     if !hook.has_delete_policy(policy) || is_crd(hook) {
         return Ok(());
     }
-    let objects = objects(context, release, hook).await?;
-    delete_all(context, &objects).await
+    for (id, _) in objects(context, release, hook).await? {
+        if let Some(live) = read_deletable(context, release, &id).await? {
+            delete(context, &id, Some(&live)).await?;
+        }
+    }
+    Ok(())
 }
 
-/// Deletes the objects of a hook, and waits until they are deleted.
-async fn delete_all(context: &Context<'_>, objects: &[(ObjectId, Value)]) -> Result<(), Error> {
-    for (id, _) in objects {
-        if let DeleteOutcome::Terminating(state) = context.cluster.delete(id, None).await? {
-            apply::await_deletion(context, id, *state).await?;
-        }
+/// The live object of a hook, unless it belongs to another release.
+async fn read_deletable(
+    context: &Context<'_>,
+    release: &ReleaseId,
+    id: &ObjectId,
+) -> Result<Option<Value>, Error> {
+    let live = context.cluster.get(id).await?;
+    Ok(live.filter(|live| ownership::check_foreign(live, release).is_ok()))
+}
+
+/// Deletes the live object of a hook, and waits until it is deleted.
+async fn delete(context: &Context<'_>, id: &ObjectId, live: Option<&Value>) -> Result<(), Error> {
+    let Some(live) = live else {
+        return Ok(());
+    };
+    let uid = live["metadata"]["uid"].as_str();
+    if let DeleteOutcome::Terminating(state) = context.cluster.delete(id, uid).await? {
+        apply::await_deletion(context, id, *state).await?;
     }
     Ok(())
 }
@@ -143,9 +241,11 @@ pub(crate) async fn delete_jobs_and_pods(
 ) -> Result<(), Error> {
     let is_job_or_pod = |hook: &&Hook| matches!(hook.kind.as_str(), "Job" | "Pod");
     for hook in hooks.iter().filter(is_job_or_pod) {
-        let objects = objects(context, release, hook).await?;
-        for (id, _) in objects {
-            context.cluster.delete(&id, None).await?;
+        for (id, _) in objects(context, release, hook).await? {
+            if let Some(live) = read_deletable(context, release, &id).await? {
+                let uid = live["metadata"]["uid"].as_str();
+                context.cluster.delete(&id, uid).await?;
+            }
         }
     }
     Ok(())

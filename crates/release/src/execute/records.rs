@@ -7,16 +7,22 @@ use crate::action::Action;
 use crate::action_error::ActionError;
 use crate::cluster::ApplyOptions;
 use crate::error::{Error, chain};
+use crate::history::History;
 use crate::id::ObjectId;
 use crate::plan::Plan;
 use crate::progress::Progress;
-use crate::record::{Record, Status};
+use crate::record::{Record, Status, secret};
 use crate::storage::{self, CreateError, RevisionStatus};
 
 /// Writes the pending record. From now on the action can be resumed.
 pub(super) async fn begin(context: &Context<'_>, plan: &Plan) -> Result<Record, ActionError> {
     let now = (context.options.now)();
     let history = &plan.observed.history;
+    if history.is_exhausted() && !plan.is_resumed {
+        let names = storage::list_last_revisions(context.cluster, history.id()).await?;
+        let name = names.first().map_or_else(String::new, Clone::clone);
+        return Err(Error::LastRevision(format!("{}/{name}", history.id().namespace)).into());
+    }
     let mut record = plan.desired.record();
     let first = history.records().first();
     record.info.first_deployed = first
@@ -32,6 +38,7 @@ pub(super) async fn begin(context: &Context<'_>, plan: &Plan) -> Result<Record, 
     let others = history.attempts().iter();
     let others = others.filter(|attempt| attempt.revision != record.revision);
     fail_attempts(context, others).await;
+    delete_unreadable(context, history, record.revision).await;
     (context.progress)(Progress::RecordWritten {
         action: plan.action,
         revision: record.revision,
@@ -40,12 +47,12 @@ pub(super) async fn begin(context: &Context<'_>, plan: &Plan) -> Result<Record, 
 }
 
 /// Marks the revision deployed, then earlier ones superseded. If this is interrupted in between, the newest deployed
-/// revision counts.
+/// revision counts. Returns the resource version of the record.
 pub(super) async fn succeed(
     context: &Context<'_>,
     plan: &Plan,
     mut record: Record,
-) -> Result<(), ActionError> {
+) -> Result<Option<String>, ActionError> {
     let default = match plan.action {
         Action::Upgrade => "Upgrade complete".to_owned(),
         Action::Rollback => record.info.description.clone(),
@@ -55,14 +62,43 @@ pub(super) async fn succeed(
     record.info.description = description.unwrap_or(default);
     record.info.status = Status::Deployed;
     let now = (context.options.now)();
-    storage::update(context.cluster, &record, now).await?;
+    let version = storage::update(context.cluster, &record, now).await?;
     supersede_others(context, plan, record.revision).await;
     let max = context.options.max_history;
     for revision in surplus(plan.observed.history.revisions(), record.revision, max) {
         let deleted = storage::delete(context.cluster, &record.id, revision).await;
         log_error(deleted, "failed to delete old release record");
     }
-    Ok(())
+    Ok(version)
+}
+
+/// Marks the deployed revision deployed, if its status was changed. Returns the resource version of its record.
+pub(super) async fn confirm(
+    context: &Context<'_>,
+    plan: &Plan,
+) -> Result<Option<String>, ActionError> {
+    let history = &plan.observed.history;
+    let Some(deployed) = history.deployed() else {
+        return Ok(None);
+    };
+    delete_unreadable(context, history, deployed.revision).await;
+    if history.is_marked_deployed() {
+        return Ok(deployed.resource_version.clone());
+    }
+    let mut record = deployed.clone();
+    record.info.status = Status::Deployed;
+    let now = (context.options.now)();
+    Ok(storage::update(context.cluster, &record, now).await?)
+}
+
+/// Deletes the unreadable records of revisions after the current one.
+async fn delete_unreadable(context: &Context<'_>, history: &History, current: u32) {
+    for &revision in history.unreadable() {
+        if revision > current {
+            let deleted = storage::delete(context.cluster, history.id(), revision).await;
+            log_error(deleted, "failed to delete unreadable release record");
+        }
+    }
 }
 
 /// Marks the revision failed, with the error as description.
@@ -82,7 +118,7 @@ pub(super) async fn fail(
     record.info.status = Status::Failed;
     let now = (context.options.now)();
     let updated = storage::update(context.cluster, &record, now).await;
-    log_error(updated, "failed to mark release record failed");
+    log_error(updated.map(drop), "failed to mark release record failed");
 }
 
 /// Marks all other deployed and uninstalling revisions superseded, also those that an interrupted run left.
@@ -126,8 +162,16 @@ async fn create(context: &Context<'_>, record: &Record) -> Result<(), ActionErro
         create_namespace(context, &record.id.namespace).await?;
         created = storage::create(context.cluster, record, now).await;
     }
+    if matches!(created, Err(CreateError::Damaged)) {
+        storage::update(context.cluster, record, now).await?;
+        return Ok(());
+    }
     created.map_err(|error| {
         let error = match error {
+            CreateError::Damaged | CreateError::Foreign => {
+                let name = secret::name(&record.id.name, record.revision);
+                Error::ForeignSecret(format!("{}/{name}", record.id.namespace))
+            }
             CreateError::AlreadyExists => Error::OperationInProgress(record.id.to_string()),
             CreateError::NamespaceNotFound => Error::NamespaceNotFound(record.id.namespace.clone()),
             CreateError::Storage(error) => error,
@@ -158,7 +202,10 @@ async fn fail_attempts(context: &Context<'_>, attempts: impl Iterator<Item = &Re
                 .clone_into(&mut attempt.info.description);
             let now = (context.options.now)();
             let updated = storage::update(context.cluster, &attempt, now).await;
-            log_error(updated, "failed to mark interrupted release record failed");
+            log_error(
+                updated.map(drop),
+                "failed to mark interrupted release record failed",
+            );
         }
     }
 }
@@ -174,7 +221,8 @@ async fn supersede(context: &Context<'_>, plan: &Plan, revision: u32) -> Result<
         return Ok(());
     };
     record.info.status = Status::Superseded;
-    storage::update(context.cluster, &record, (context.options.now)()).await
+    let updated = storage::update(context.cluster, &record, (context.options.now)()).await;
+    updated.map(drop)
 }
 
 /// The oldest revisions beyond `max`, without the current one; none if `max` is 0.

@@ -1,4 +1,7 @@
 //! The rules of kstatus: by kind for built-in kinds, by conditions for others.
+//!
+//! Where kstatus takes an object for current that does not work, this does not: a failed Pod, and a paused Deployment or a
+//! StatefulSet with the strategy OnDelete whose pods are not available.
 
 use serde_json::Value;
 
@@ -80,7 +83,8 @@ fn persistent_volume_claim(object: &Value) -> Health {
 
 fn pod(object: &Value) -> Health {
     match object["status"]["phase"].as_str().unwrap_or_default() {
-        "Succeeded" | "Failed" => Health::Current,
+        "Succeeded" => Health::Current,
+        "Failed" => failed_pod(object),
         "Running" => running_pod(object),
         "Pending" => {
             let unschedulable = conditions(object).any(|condition| {
@@ -97,6 +101,13 @@ fn pod(object: &Value) -> Health {
         "" => in_progress("Pod phase not available"),
         phase => in_progress(format!("unknown phase {phase}")),
     }
+}
+
+fn failed_pod(object: &Value) -> Health {
+    let texts = ["reason", "message"].map(|field| object["status"][field].as_str());
+    let texts = texts.into_iter().flatten().filter(|text| !text.is_empty());
+    let texts: Vec<&str> = std::iter::once("Pod failed").chain(texts).collect();
+    Health::Failed(texts.join(": "))
 }
 
 fn running_pod(object: &Value) -> Health {
@@ -120,9 +131,8 @@ fn running_pod(object: &Value) -> Health {
 }
 
 fn deployment(object: &Value) -> Health {
-    // Paused on purpose.
     if object["spec"]["paused"] == true {
-        return Health::Current;
+        return paused_deployment(object);
     }
     let deadline = number(object, "/spec/progressDeadlineSeconds");
     let mut progressing = deadline.is_none_or(|deadline| deadline == i64::from(i32::MAX));
@@ -168,10 +178,19 @@ fn deployment(object: &Value) -> Health {
     Health::Current
 }
 
-fn stateful_set(object: &Value) -> Health {
-    if object["spec"]["updateStrategy"]["type"] == "OnDelete" {
-        return Health::Current;
+/// A paused Deployment does not progress on purpose, but its pods must be available.
+fn paused_deployment(object: &Value) -> Health {
+    let desired = number(object, "/spec/replicas").unwrap_or(1);
+    let available = count(object, "/status/availableReplicas");
+    if desired > available {
+        return in_progress(format!(
+            "Deployment is paused. Available: {available}/{desired}"
+        ));
     }
+    Health::Current
+}
+
+fn stateful_set(object: &Value) -> Health {
     let desired = number(object, "/spec/replicas").unwrap_or(1);
     let replicas = count(object, "/status/replicas");
     let ready = count(object, "/status/readyReplicas");
@@ -185,6 +204,10 @@ fn stateful_set(object: &Value) -> Health {
     }
     if replicas > desired {
         return in_progress(format!("Pending termination: {}", replicas - desired));
+    }
+    // Pods are updated by whoever deletes them.
+    if object["spec"]["updateStrategy"]["type"] == "OnDelete" {
+        return Health::Current;
     }
     if let Some(partition) = number(object, "/spec/updateStrategy/rollingUpdate/partition") {
         let expected = desired - partition;

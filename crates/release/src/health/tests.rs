@@ -60,7 +60,6 @@ fn a_deployment_is_current_when_all_updated_replicas_are_available() {
         &with("conditions", late),
         "Failed: Progress deadline exceeded",
     );
-    check(&deployment(&json!({"paused": true}), &json!({})), CURRENT);
     check(&deployment(&spec, &json!({})), "InProgress: Replicas: 0/2");
 }
 
@@ -250,4 +249,40 @@ fn hostile_rules_are_rejected_or_end_by_their_cost() {
         health.to_string().contains("actual cost limit exceeded"),
         "{health}"
     );
+}
+
+/// kstatus takes these for current; a release with them does not work.
+#[test]
+fn a_workload_without_available_pods_is_not_current_although_kstatus_says_so() {
+    let available = json!({
+        "observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 2, "availableReplicas": 2,
+    });
+    let paused = json!({"paused": true, "replicas": 2});
+    check(&deployment(&paused, &available), CURRENT);
+    check(
+        &deployment(&paused, &json!({"observedGeneration": 2})),
+        "InProgress: Deployment is paused. Available: 0/2",
+    );
+    check(
+        &deployment(&json!({"paused": true, "replicas": 0}), &json!({})),
+        CURRENT,
+    );
+    let set = |status: Value| {
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "status": status,
+            "spec": {"replicas": 1, "updateStrategy": {"type": "OnDelete"}}})
+    };
+    check(&set(json!({})), "InProgress: Replicas: 0/1");
+    check(&set(json!({"replicas": 1})), "InProgress: Ready: 0/1");
+    let old =
+        json!({"replicas": 1, "readyReplicas": 1, "currentRevision": "a", "updateRevision": "b"});
+    check(&set(old), CURRENT);
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "status": {
+        "phase": "Failed", "reason": "Evicted", "message": "The node was low on memory",
+    }});
+    check(
+        &pod,
+        "Failed: Pod failed: Evicted: The node was low on memory",
+    );
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "status": {"phase": "Failed"}});
+    check(&pod, "Failed: Pod failed");
 }

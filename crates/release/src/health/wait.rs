@@ -19,6 +19,8 @@ use crate::progress::{Progress, Sink};
 pub struct NotReady {
     pub object: ObjectId,
     pub health: Health,
+    /// Whether the object was applied before, so that it must exist.
+    pub existed: bool,
 }
 
 /// In Helm's words.
@@ -29,7 +31,10 @@ impl fmt::Display for NotReady {
             "resource {} not ready. status: {}, message: {}",
             self.object,
             self.health.name(),
-            self.health.message()
+            match &self.health {
+                Health::NotFound if self.existed => "was deleted before it was ready",
+                health => health.message(),
+            }
         )
     }
 }
@@ -138,6 +143,7 @@ async fn wait_for_one(
     progress: Sink<'_>,
 ) -> Result<Waited, WaitError> {
     let WaitTarget { id, state, kind } = target;
+    let existed = state.is_some();
     let mut last = Health::InProgress("not observed yet".to_owned());
     let condition = |object: Option<&Value>| {
         let health = match (object, kind) {
@@ -150,6 +156,13 @@ async fn wait_for_one(
             Health::Failed(_) => ControlFlow::Break(Waited::Failed(NotReady {
                 object: id.clone(),
                 health: health.clone(),
+                existed,
+            })),
+            // It does not come back by itself.
+            Health::NotFound if existed => ControlFlow::Break(Waited::Failed(NotReady {
+                object: id.clone(),
+                health: Health::NotFound,
+                existed,
             })),
             _ => ControlFlow::Continue(()),
         };
@@ -168,6 +181,7 @@ async fn wait_for_one(
         Err(_) => Waited::TimedOut(NotReady {
             object: id.clone(),
             health: last,
+            existed,
         }),
     };
     if matches!(waited, Waited::Healthy) {

@@ -78,6 +78,7 @@ fn observed(history: History, live: Vec<Value>) -> Observed {
         history,
         live,
         recorded,
+        replacing: BTreeSet::new(),
         missing_namespaces: BTreeSet::new(),
     }
 }

@@ -63,6 +63,10 @@ pub enum DecodeError {
     Gzip(#[source] std::io::Error),
     #[error("the record is not valid JSON")]
     Json(#[source] serde_json::Error),
+    #[error("the record was modified after it was written")]
+    Modified,
+    #[error("the record is that of revision {revision} of release {release}")]
+    OtherRevision { release: String, revision: u32 },
 }
 
 pub(crate) fn compress(record: &Record) -> Vec<u8> {
@@ -125,5 +129,6 @@ pub(crate) fn decompress(bytes: &[u8]) -> Result<Record, DecodeError> {
         labels: std::collections::BTreeMap::new(),
         is_truncated: false,
         is_foreign: false,
+        resource_version: None,
     })
 }

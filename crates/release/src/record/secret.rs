@@ -11,15 +11,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::{DecodeError, Record, StoredChart, payload, truncate};
+use crate::id::ReleaseId;
 
-const TYPE: &str = "helm.sh/release.v1";
+pub(crate) const TYPE: &str = "helm.sh/release.v1";
 const PART_TYPE: &str = "outrigger.dev/release-part";
 /// The annotation with the number of parts.
 const PARTS: &str = "outrigger.dev/parts";
 /// The annotation of records that we wrote last: Helm replaces a record without its annotations.
 const WRITER: &str = "outrigger.dev/writer";
+/// The annotation with the digest of the data that we wrote last.
+const DIGEST: &str = "outrigger.dev/digest";
 /// Maximum size of the data of a Secret, with some reserve.
 pub(crate) const MAX_BYTES: usize = (1 << 20) - (16 << 10);
 /// Labels that are not user-defined.
@@ -119,7 +123,7 @@ fn secret(record: &Record, text: &str, parts: usize, write: Write, now: Timestam
             "name": name(&record.id.name, record.revision),
             "namespace": record.id.namespace,
             "labels": labels,
-            "annotations": {WRITER: "outrigger"},
+            "annotations": {WRITER: "outrigger", DIGEST: digest(text.as_bytes())},
         },
         "type": TYPE,
         "data": {"release": STANDARD.encode(text)},
@@ -128,6 +132,69 @@ fn secret(record: &Record, text: &str, parts: usize, write: Write, now: Timestam
         secret["metadata"]["annotations"][PARTS] = parts.to_string().into();
     }
     secret
+}
+
+fn digest(data: &[u8]) -> String {
+    let digest = Sha256::digest(data);
+    digest[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Whether we wrote a record last, by its annotations.
+pub fn is_own_record(annotations: Option<&BTreeMap<String, String>>) -> bool {
+    annotations.is_some_and(|annotations| annotations.contains_key(WRITER))
+}
+
+/// Whether the name of a Secret is that of the record that its labels describe.
+pub(crate) fn is_named_as_labeled(secret: &Value, release: &str) -> bool {
+    let metadata = &secret["metadata"];
+    let revision = metadata["labels"]["version"].as_str().unwrap_or_default();
+    metadata["name"].as_str() == Some(&*format!("{}{revision}", prefix(release)))
+}
+
+/// What a Secret with the name of a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The valid record of the revision.
+    Record,
+    /// The record of the revision, with damaged data or labels.
+    Damaged,
+    /// A Secret of someone else.
+    Foreign,
+}
+
+pub(crate) fn identify(secret: &Value, release: &ReleaseId, revision: u32) -> Found {
+    if secret["type"] != TYPE {
+        return Found::Foreign;
+    }
+    let metadata = &secret["metadata"];
+    let has_labels =
+        metadata["labels"]["owner"] == "helm" && metadata["labels"]["name"] == *release.name;
+    let record = decode_revision(secret, release, revision);
+    let is_ours = has_labels || record.is_ok() || !metadata["annotations"][WRITER].is_null();
+    match (record, is_ours) {
+        (Ok(_), _) if has_labels && is_named_as_labeled(secret, &release.name) => Found::Record,
+        (_, true) => Found::Damaged,
+        (_, false) => Found::Foreign,
+    }
+}
+
+/// Decodes the Secret of a revision, without its parts.
+pub(crate) fn decode_revision(
+    secret: &Value,
+    release: &ReleaseId,
+    revision: u32,
+) -> Result<Record, DecodeError> {
+    let record = decode(secret)?;
+    if record.revision != revision || record.id.name != release.name {
+        return Err(DecodeError::OtherRevision {
+            release: record.id.to_string(),
+            revision: record.revision,
+        });
+    }
+    Ok(record)
 }
 
 /// The Secret of a part. `owner` is the first Secret, with its uid.
@@ -165,7 +232,13 @@ pub(crate) fn part_data(secret: &Value) -> Option<Vec<u8>> {
 pub(crate) fn decode(secret: &Value) -> Result<Record, DecodeError> {
     let data = secret["data"]["release"].as_str().unwrap_or_default();
     let text = STANDARD.decode(data).map_err(DecodeError::Base64)?;
+    let metadata = &secret["metadata"];
+    let written = metadata["annotations"][DIGEST].as_str();
+    if written.is_some_and(|written| written != digest(&text)) {
+        return Err(DecodeError::Modified);
+    }
     let mut record = payload::decode(&text)?;
+    record.resource_version = metadata["resourceVersion"].as_str().map(str::to_owned);
     record.labels = user_labels(secret);
     record.is_truncated = part_count(secret) > 0;
     record.is_foreign = secret["metadata"]["annotations"][WRITER].is_null();

@@ -33,6 +33,7 @@ pub(crate) fn record(revision: u32, status: Status, manifest: &str) -> Record {
         labels: BTreeMap::new(),
         is_truncated: false,
         is_foreign: false,
+        resource_version: None,
     }
 }
 

@@ -285,3 +285,41 @@ async fn plans_contain_no_secrets() {
     assert!(!text.contains("hunter"), "{text}");
     harness.stop().await;
 }
+
+#[tokio::test]
+async fn the_name_of_an_object_is_one_segment_of_the_url() {
+    let harness = Harness::start().await;
+    let victim = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "victim"}});
+    let path = "/api/v1/namespaces/default/configmaps";
+    harness
+        .send("POST", path, "application/json", &victim)
+        .await;
+    for name in [
+        "victim?dryRun=All",
+        "victim#x",
+        "../secrets/victim",
+        "victim/status",
+    ] {
+        let map = format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name:?}}}}}\n");
+        let (cluster, connection) = harness.recording();
+        let (values, options) = (json!({}), Options::default());
+        let chart = chart(&[("templates/m.yaml", &map)]);
+        let deployed = deploy(&cluster, &harness.id, &chart, &values, &options, &|_| {});
+        assert!(deployed.await.is_err());
+        let requests = connection.take_requests();
+        let is_victim = |request: &&String| {
+            request.contains("/configmaps/victim?")
+                || request.ends_with("/configmaps/victim")
+                || request.contains("/configmaps/victim/")
+                || request.contains("/configmaps/../")
+        };
+        assert_eq!(requests.iter().find(is_victim), None, "{requests:#?}");
+        assert!(
+            requests
+                .iter()
+                .any(|request| request.contains("victim%") || request.contains("%2Fvictim")),
+            "{requests:#?}"
+        );
+    }
+    harness.stop().await;
+}

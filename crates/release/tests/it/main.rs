@@ -7,6 +7,7 @@
 )]
 
 mod charts;
+mod crds;
 mod failures;
 mod harness;
 mod helm3;
