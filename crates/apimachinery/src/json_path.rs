@@ -1,4 +1,4 @@
-//! JSONPath templates of Kubernetes, as kubectl, Helm and printer columns use them: `{.items[*].metadata.name}`.
+//! `JSONPath` templates of Kubernetes, as kubectl, Helm and printer columns use them: `{.items[*].metadata.name}`.
 //!
 //! A template is text with actions in braces. An action is a list of steps, each of which maps all current values to the
 //! next ones.

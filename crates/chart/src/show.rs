@@ -53,7 +53,7 @@ pub fn show(chart: &Chart, part: Part, profile: Profile) -> String {
     out
 }
 
-/// The default values as Helm passes them to JSONPath: all numbers are floats.
+/// The default values as Helm passes them to `JSONPath`: all numbers are floats.
 pub fn default_values(chart: &Chart) -> Json {
     let values = chart
         .values

@@ -132,7 +132,7 @@ impl<R: Read> Reader<R> {
                     if !long_name.is_empty() {
                         header.name = long_name;
                     }
-                    self.finish_header(&mut header, block, &records)?;
+                    self.finish_header(&mut header, &block, &records)?;
                     return Ok(Some(header));
                 }
             }
@@ -165,7 +165,7 @@ impl<R: Read> Reader<R> {
     fn finish_header(
         &mut self,
         header: &mut Header,
-        block: Block,
+        block: &Block,
         records: &Records,
     ) -> Result<(), Error> {
         if header.kind == kind::OLD_REGULAR {

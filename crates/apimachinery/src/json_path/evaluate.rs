@@ -57,7 +57,7 @@ pub(super) fn evaluate<'a>(
         total: 0,
     };
     let mut results = Vec::new();
-    evaluation.block(nodes, &Cow::Borrowed(object), &mut results)?;
+    evaluation.block(nodes, &[Cow::Borrowed(object)], &mut results)?;
     Ok(results)
 }
 
@@ -76,13 +76,13 @@ impl Evaluation {
     fn block<'a>(
         &mut self,
         nodes: &[Node],
-        object: &Cow<'a, Value>,
+        object: &[Cow<'a, Value>],
         results: &mut Vec<Values<'a>>,
     ) -> Result<Option<usize>, EvaluateError> {
         let mut position = 0;
         while let Some(node) = nodes.get(position) {
             position += 1;
-            let values = self.step(node, vec![object.clone()])?;
+            let values = self.step(node, object.to_vec())?;
             self.total += values.len();
             if self.total > MAX_RESULTS {
                 return Err(EvaluateError::TooMany);
@@ -113,10 +113,10 @@ impl Evaluation {
         let mut length = None;
         if values.is_empty() {
             // The nodes are evaluated to find the end.
-            length = self.block(nodes, &Cow::Owned(Value::Null), &mut Vec::new())?;
+            length = self.block(nodes, &[Cow::Owned(Value::Null)], &mut Vec::new())?;
         }
         for value in values {
-            length = self.block(nodes, &value, results)?;
+            length = self.block(nodes, &[value], results)?;
         }
         Ok(length.unwrap_or(0))
     }

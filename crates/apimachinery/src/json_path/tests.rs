@@ -52,8 +52,8 @@ fn fields_are_selected_as_by_helm() {
     check("{ .s }", "text");
     check("{.s}{.missing}{.f}", "");
     check("{.m['b.c']}", "");
-    check(r#"{.m['b\.c']}"#, "7");
-    check(r#"{.m.b\.c}"#, "7");
+    check(r"{.m['b\.c']}", "7");
+    check(r"{.m.b\.c}", "7");
     check("{.m['k'][1]}", "20");
     check("{.list['name']}", "");
     check("{.z.x}", "");
@@ -156,7 +156,7 @@ fn ranges_and_text_are_printed_as_by_helm() {
     check("{end}", "");
     check(r#"{"a\tb"}"#, "a\tb");
     check(r#"{'a"b'}"#, r#"a"b"#);
-    check(r#"{'it\'s'}"#, "it's");
+    check(r"{'it\'s'}", "it's");
     check("{1}{1.5}{true}{-3}", "11.5true-3");
     check("{1.}{+5}", "15");
     check("{.s}}", "text}");
@@ -188,7 +188,7 @@ fn invalid_templates_have_the_errors_of_helm() {
     check_invalid("{.m.k[-]}", "array index - is not a number");
     check_invalid("{5.5.5}", "cannot parse number 5.5.5");
     check_invalid("{-}", "cannot parse number -");
-    check_invalid(r#"{'\q'}"#, r#"unquote string '\q' error invalid syntax"#);
+    check_invalid(r"{'\q'}", r"unquote string '\q' error invalid syntax");
     check_invalid("{.m[k]}", "invalid array index k");
     check_invalid("{.m.k[0", "unterminated array");
     check_invalid("{.list[?(@.name", "unterminated filter");

@@ -197,8 +197,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(number: Json, step: Json, expected: bool) {
-        let (Json::Number(number), Json::Number(step)) = (&number, &step) else {
+    fn check(number: &Json, step: &Json, expected: bool) {
+        let (Json::Number(number), Json::Number(step)) = (number, step) else {
             panic!("{number} and {step} must be numbers");
         };
         assert_eq!(is_multiple(number, step), expected, "{number} of {step}");
@@ -206,19 +206,19 @@ mod tests {
 
     #[test]
     fn multiples_are_computed_in_decimal() {
-        check(json!(0.3), json!(0.1), true);
-        check(json!(-0.3), json!(0.1), true);
-        check(json!(0.35), json!(0.1), false);
-        check(json!(19.99), json!(0.01), true);
-        check(json!(0), json!(0.7), true);
-        check(json!(7), json!(0.7), true);
-        check(json!(7), json!(3), false);
-        check(json!(1e300), json!(0.3), false);
-        check(json!(3e300), json!(0.3), true);
-        check(json!(1e-300), json!(1e300), false);
-        check(json!(1e300), json!(1e-300), true);
-        check(json!(u64::MAX), json!(5), true);
-        check(json!(u64::MAX), json!(2), false);
-        check(json!(i64::MIN), json!(2), true);
+        check(&json!(0.3), &json!(0.1), true);
+        check(&json!(-0.3), &json!(0.1), true);
+        check(&json!(0.35), &json!(0.1), false);
+        check(&json!(19.99), &json!(0.01), true);
+        check(&json!(0), &json!(0.7), true);
+        check(&json!(7), &json!(0.7), true);
+        check(&json!(7), &json!(3), false);
+        check(&json!(1e300), &json!(0.3), false);
+        check(&json!(3e300), &json!(0.3), true);
+        check(&json!(1e-300), &json!(1e300), false);
+        check(&json!(1e300), &json!(1e-300), true);
+        check(&json!(u64::MAX), &json!(5), true);
+        check(&json!(u64::MAX), &json!(2), false);
+        check(&json!(i64::MIN), &json!(2), true);
     }
 }

@@ -46,7 +46,7 @@ impl<R: Read> Reader<R> {
     pub(super) fn read_old_sparse_map(
         &mut self,
         header: &mut Header,
-        block: Block,
+        block: &Block,
     ) -> Result<Vec<Fragment>, Error> {
         if block.format()? != Format::Gnu {
             return Err(Error::Header);
@@ -119,14 +119,14 @@ impl<R: Read> Reader<R> {
 
     /// Reads blocks until there are that many lines.
     fn read_lines(&mut self, text: &mut Vec<u8>, count: usize) -> Result<(), Error> {
-        let mut lines = text.iter().filter(|byte| **byte == b'\n').count();
+        let mut lines = memchr::memchr_iter(b'\n', text).count();
         while lines < count {
             if text.len() + BLOCK > MAX_SPECIAL_FILE {
                 return Err(Error::SparseTooLong);
             }
             let mut block = [0; BLOCK];
             self.read_data(&mut block)?;
-            lines += block.iter().filter(|byte| **byte == b'\n').count();
+            lines += memchr::memchr_iter(b'\n', &block).count();
             text.extend_from_slice(&block);
         }
         Ok(())

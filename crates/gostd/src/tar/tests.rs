@@ -1,3 +1,5 @@
+//! Archives that Go writes in several ways, and broken ones.
+
 use super::*;
 
 fn header(name: &[u8], kind: u8, size: u64) -> Vec<u8> {

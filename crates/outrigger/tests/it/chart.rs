@@ -311,6 +311,30 @@ fn lint_prints_findings_and_a_summary() {
 }
 
 #[test]
+fn show_values_prints_what_a_jsonpath_selects() {
+    let context = context();
+    let values = "image: {name: web, tag: 1.5}\nports: [80, 1000000]\n";
+    context.write("small/values.yaml", values).unwrap();
+    for (template, stdout) in [
+        ("{.image.name}:{.image.tag}", "web:1.5"),
+        ("{.ports[*]}", "80 1e+06"),
+        ("{.image}", r#"{"name":"web","tag":1.5}"#),
+        ("{.missing}", ""),
+    ] {
+        let text = context.run(["chart", "show", "values", "small", "--jsonpath", template]);
+        let text = text.unwrap();
+        assert!(text.starts_with("exit code: 0"), "{template}: {text}");
+        assert!(text.contains(stdout), "{template}: {text}");
+    }
+    let text = context
+        .run(["chart", "show", "values", "small", "--jsonpath", "{.image"])
+        .unwrap();
+    assert!(text.starts_with("exit code: 1"), "{text}");
+    let error = "Error: error parsing jsonpath {.image: unclosed action";
+    assert!(text.contains(error), "{text}");
+}
+
+#[test]
 fn dependency_update_packages_a_local_chart_whose_own_dependencies_are_missing() {
     let context = context();
     let depending = |name: &str, on: &str| {

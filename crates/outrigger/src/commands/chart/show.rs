@@ -44,7 +44,7 @@ pub(crate) struct Args {
 pub(crate) struct ValuesArgs {
     #[command(flatten)]
     args: Args,
-    /// Print what a JSONPath template selects from the default values, such as `{.image.tag}`
+    /// Print what a JSON path template selects from the default values, such as `{.image.tag}`
     #[arg(long, value_name = "TEMPLATE")]
     jsonpath: Option<String>,
 }
