@@ -151,7 +151,7 @@ current-context: a
 ";
 
 /// The maximum time until a command prints what is awaited.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A cluster, and the document about its commands.
 struct Recorder {

@@ -57,12 +57,10 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
 
 /// The source that the argument names. Unlike with `plugin install`, it is not the name of a chart: the plugin has one.
 fn source(chart: &str, directory: &Path) -> anyhow::Result<String> {
-    match local_or_remote(chart, directory) {
-        Some(source) => Ok(repo_path::absolute(&source, directory)),
-        None => {
-            let text = format!("{chart} is neither a chart directory, an archive nor a URL");
-            let hint = "use --repo for a repository and --version for a version";
-            Err(UsageError(text)).hint(hint)
-        }
+    if let Some(source) = local_or_remote(chart, directory) {
+        return Ok(repo_path::absolute(&source, directory));
     }
+    let text = format!("{chart} is neither a chart directory, an archive nor a URL");
+    let hint = "use --repo for a repository and --version for a version";
+    Err(UsageError(text)).hint(hint)
 }
