@@ -81,7 +81,7 @@ pub struct ClusterSpec {
     /// Further names and addresses of the API server
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub public_alternative_names: Vec<String>,
-    /// The control plane. Workers are objects of kind Machine
+    /// The control plane, at most 100 machines. Workers are objects of kind Machine
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["ip", "port"]))]
     pub machines: Vec<MachineAccess>,

@@ -131,10 +131,14 @@ impl Default for MachineAccess {
 impl MachineAccess {
     /// The address, which belongs to at most one machine: `10.0.0.9:22`, or `[fd00::1]:22`.
     pub fn address(&self) -> String {
-        match self.ip.parse() {
-            Ok(ip) => std::net::SocketAddr::new(ip, self.port).to_string(),
-            Err(_) => format!("{}:{}", self.ip, self.port),
-        }
+        address(&self.ip, self.port)
+    }
+}
+
+fn address(ip: &str, port: u16) -> String {
+    match ip.parse() {
+        Ok(ip) => std::net::SocketAddr::new(ip, port).to_string(),
+        Err(_) => format!("{ip}:{port}"),
     }
 }
 
@@ -169,9 +173,17 @@ pub struct JumpHost {
     /// Secret with `password`, or `privateKey` and optionally `passPhrase`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretReference>,
-    /// Public host key
+    /// Public host key. If unset, the key of the first connection is recorded in the status of the machine and required
+    /// from then on
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_key: Option<String>,
+}
+
+impl JumpHost {
+    /// IP address and port.
+    pub fn address(&self) -> String {
+        address(&self.ip, self.port)
+    }
 }
 
 /// A taint of a node.
@@ -245,9 +257,22 @@ pub struct MachineStatus {
     /// Host key of the first connection
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_key: Option<String>,
+    /// Host key of the jump host at the first connection
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<ProxyStatus>,
     /// What is known about the machine
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<MachineFacts>,
+}
+
+/// The jump host of a machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProxyStatus {
+    /// IP address and port
+    pub address: String,
+    /// Host key of the first connection, which is required from then on
+    pub host_key: String,
 }
 
 /// What is known about a machine.

@@ -1,7 +1,7 @@
 //! Executes attempts: finds the step and the machine, and turns outcomes into what is recorded.
 
 use outrigger_api::cluster::Cluster;
-use outrigger_api::machine::Machine;
+use outrigger_api::machine::{Machine, ProxyStatus};
 use outrigger_flow::{Attempt, Stopped};
 use outrigger_node::Tree;
 
@@ -32,6 +32,12 @@ pub async fn execute(execution: Execution<'_>, attempt: &Attempt) -> (Report, Re
     };
     let (mut report, result) = step.run(effect).await;
     report.host_key = execution.remote.host_key();
+    let jump = execution.machine.spec.access.proxy.as_ref();
+    let jump = jump.zip(execution.remote.jump_host_key());
+    report.proxy = jump.map(|(jump, host_key)| ProxyStatus {
+        address: jump.address(),
+        host_key,
+    });
     (report, result.map_err(|error| error.to_string()))
 }
 

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use outrigger_api::machine::{MachineAccess, MachineFacts};
 use outrigger_node::Tree;
 
+mod jumps;
 mod ssh;
 
 pub use ssh::Ssh;
@@ -85,13 +86,20 @@ pub trait Remote: Debug + Send + Sync {
 
     /// The host key that the machine presented.
     fn host_key(&self) -> Option<String>;
+
+    /// The host key of the jump host, if there is one.
+    fn jump_host_key(&self) -> Option<String> {
+        None
+    }
 }
 
-/// How to log in to a machine: the access of its spec with the credentials of its Secret, and the recorded host key.
+/// How to log in to a machine: the access of its spec with the credentials of its Secret, and the recorded host keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Login {
     pub access: MachineAccess,
     pub host_key: Option<String>,
+    /// The recorded key of the jump host, which the one in its spec overrides.
+    pub jump_host_key: Option<String>,
 }
 
 /// Opens connections to machines.

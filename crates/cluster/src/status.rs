@@ -52,6 +52,10 @@ pub fn of_machine(
         }
         status.facts = report.facts.clone().or(status.facts);
         status.host_key = status.host_key.or_else(|| report.host_key.clone());
+        if let Some(proxy) = &report.proxy {
+            let recorded = status.proxy.filter(|known| known.address == proxy.address);
+            status.proxy = Some(recorded.unwrap_or_else(|| proxy.clone()));
+        }
     }
     status
 }

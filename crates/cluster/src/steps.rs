@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use outrigger_api::cluster::{Cluster, Features};
 use outrigger_api::duration;
 use outrigger_api::flow_status::HookStatus;
-use outrigger_api::machine::{Machine, MachineFacts};
+use outrigger_api::machine::{Machine, MachineFacts, ProxyStatus};
 use outrigger_flow::Attempt;
 use outrigger_node::Tree;
 use sha2::{Digest as _, Sha256};
@@ -76,6 +76,8 @@ pub struct Report {
     pub facts: Option<MachineFacts>,
     /// The host key of the machine, which is required from now on.
     pub host_key: Option<String>,
+    /// The same for the jump host.
+    pub proxy: Option<ProxyStatus>,
 }
 
 /// Why a step failed.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -14,21 +13,25 @@ use outrigger_node::{
     Machine, Secret, Target, Tree, quote, quote_all, require_trusted,
 };
 
+use super::jumps::Jumps;
 use super::{Command, Connect, Login, Outcome, Output, Remote, RemoteError};
 
 /// How much of the beginning and of the end of an output is read.
 const CAPTURE: usize = 16 * 1024;
-const SHORT: Duration = Duration::from_mins(1);
 
 /// Connects to machines over SSH. All connections share its limits.
 #[derive(Debug, Clone, Default)]
 pub struct Ssh {
     connector: Connector,
+    jumps: Arc<Jumps>,
 }
 
 impl Ssh {
     pub fn new(connector: Connector) -> Self {
-        Self { connector }
+        Self {
+            connector,
+            ..Self::default()
+        }
     }
 }
 
@@ -42,7 +45,9 @@ impl Ssh {
     /// A machine, which is connected to when it is used.
     pub fn machine(&self, login: &Login) -> Result<Machine, RemoteError> {
         let access = &login.access;
-        let jump = access.proxy.as_ref().map(|proxy| self.jump(proxy));
+        let recorded = login.jump_host_key.as_deref();
+        let jump = access.proxy.as_ref();
+        let jump = jump.map(|proxy| self.jump(proxy, recorded));
         let target = Target {
             address: Address::new(&access.username, &access.ip, access.port).map_err(failed)?,
             credentials: credentials(
@@ -56,7 +61,13 @@ impl Ssh {
         Ok(Machine::ssh(target, &self.connector))
     }
 
-    fn jump(&self, proxy: &JumpHost) -> Result<Machine, RemoteError> {
+    fn jump(&self, proxy: &JumpHost, recorded: Option<&str>) -> Result<Machine, RemoteError> {
+        let required = proxy.host_key.as_deref().or(recorded);
+        let new = || self.new_jump(proxy, required);
+        self.jumps.get(proxy, required, new)
+    }
+
+    fn new_jump(&self, proxy: &JumpHost, required: Option<&str>) -> Result<Machine, RemoteError> {
         let target = Target {
             address: Address::new(&proxy.username, &proxy.ip, proxy.port).map_err(failed)?,
             credentials: credentials(
@@ -64,7 +75,7 @@ impl Ssh {
                 proxy.private_key.as_ref(),
                 proxy.passphrase.as_ref(),
             )?,
-            host_key: host_key(proxy.host_key.as_deref())?,
+            host_key: host_key(required)?,
             jump: None,
         };
         Ok(Machine::ssh(target, &self.connector))
@@ -149,18 +160,7 @@ impl Remote for SshMachine {
     }
 
     fn remove<'a>(&'a self, paths: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
-        async move {
-            let paths = quote_all(paths.iter().map(String::as_str));
-            let command = outrigger_node::Command::shell(format!("rm -f -- {paths}"));
-            let output = self.0.run(&command.timeout(SHORT)).await.map_err(failed)?;
-            if output.status.is_success() {
-                return Ok(());
-            }
-            Err(RemoteError {
-                message: format!("failed to remove files: {}", output.stderr.text().trim()),
-            })
-        }
-        .boxed()
+        async move { self.0.remove(paths).await.map_err(failed) }.boxed()
     }
 
     fn facts(&self) -> BoxFuture<'_, Result<MachineFacts, RemoteError>> {
@@ -180,6 +180,10 @@ impl Remote for SshMachine {
 
     fn host_key(&self) -> Option<String> {
         self.0.host_key().map(|key| key.to_openssh())
+    }
+
+    fn jump_host_key(&self) -> Option<String> {
+        self.0.jump_host_key().map(|key| key.to_openssh())
     }
 }
 
@@ -225,7 +229,105 @@ fn from_node(outcome: AttemptOutcome) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    /// A server that a stand-in machine has. It forwards nothing.
+    async fn server(seed: u8, port: u16) -> (u16, tokio::task::JoinHandle<()>) {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let password = Secret::new("x");
+        let seed = [seed; 32];
+        let server = outrigger_node::stand_in::Server::bind(address, &seed, password);
+        let server = server.await.unwrap();
+        let task = tokio::spawn(async move { drop(server.serve().await) });
+        (address.port(), task)
+    }
+
+    fn behind(port: u16, jump_host_key: Option<String>) -> Login {
+        let access = serde_json::json!({
+            "ip": "127.0.0.1", "password": "eA==",
+            "proxy": {"ip": "127.0.0.1", "port": port, "password": "eA=="},
+        });
+        Login {
+            access: serde_json::from_value(access).unwrap(),
+            jump_host_key,
+            ..Login::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn the_host_key_of_a_jump_host_is_recorded_and_then_required() {
+        let (port, jump) = server(1, 0).await;
+        let first = Ssh::default().connect(&behind(port, None)).unwrap();
+        assert_eq!(first.jump_host_key(), None);
+        let error = first.facts().await.unwrap_err().message;
+        assert!(error.contains("cannot reach"), "{error}");
+        let key = first.jump_host_key().unwrap();
+        jump.abort();
+        let _ = jump.await;
+        // Another server, perhaps one that collects passwords.
+        let (_, _impostor) = server(2, port).await;
+        let later = Ssh::default()
+            .connect(&behind(port, Some(key.clone())))
+            .unwrap();
+        let error = later.facts().await.unwrap_err().message;
+        assert!(
+            error.contains("host key") && error.contains("changed"),
+            "{error}"
+        );
+        // The spec wins.
+        let mut pinned = behind(port, Some(key));
+        let other: HostKey = {
+            let machine = Ssh::default().connect(&behind(port, None)).unwrap();
+            let _ = machine.facts().await;
+            machine.jump_host_key().unwrap().parse().unwrap()
+        };
+        pinned.access.proxy.as_mut().unwrap().host_key = Some(other.to_openssh());
+        let error = Ssh::default().connect(&pinned).unwrap();
+        let error = error.facts().await.unwrap_err().message;
+        assert!(error.contains("cannot reach"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn machines_share_a_jump_host_unless_they_require_other_keys() {
+        let ssh = Ssh::default();
+        let (port, _jump) = server(1, 0).await;
+        let jump_of = |login: &Login| {
+            let proxy = login.access.proxy.clone().unwrap();
+            ssh.jump(&proxy, login.jump_host_key.as_deref()).unwrap()
+        };
+        let first = jump_of(&behind(port, None));
+        assert!(first.is_same(&jump_of(&behind(port, None))));
+        first.open().await.unwrap();
+        let key = first.host_key().unwrap().to_openssh();
+        assert!(first.is_same(&jump_of(&behind(port, Some(key)))));
+        let other =
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ";
+        assert!(!first.is_same(&jump_of(&behind(port, Some(other.to_owned())))));
+        assert!(!first.is_same(&jump_of(&behind(port + 1, None))));
+    }
+
+    #[tokio::test]
+    async fn any_number_of_files_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let long = "x".repeat(230);
+        let paths: Vec<String> = (0..9500)
+            .map(|i| root.path().join(format!("{long}{i}")).display().to_string())
+            .collect();
+        for path in &paths {
+            fs_err::write(path, "").unwrap();
+        }
+        let machine = SshMachine(Machine::local());
+        machine.remove(&paths).await.unwrap();
+        assert_eq!(fs_err::read_dir(root.path()).unwrap().count(), 0);
+        machine.remove(&paths).await.unwrap();
+        let folder = root.path().display().to_string();
+        let error = machine.remove(&[folder.clone()]).await.unwrap_err().message;
+        assert!(error.contains(&folder), "{error}");
+    }
 
     /// Needs root, to give a folder to another user.
     #[tokio::test]

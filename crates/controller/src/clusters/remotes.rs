@@ -7,7 +7,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use outrigger_api::RedactedBytes;
-use outrigger_api::machine::{Machine, MachineAccess};
+use outrigger_api::machine::{Machine, MachineAccess, MachineStatus};
 use outrigger_api::repository::SecretReference;
 use outrigger_cluster::{Connect, Login, Remote};
 
@@ -42,9 +42,12 @@ impl Remotes {
     }
 }
 
-/// A host key that was recorded since is the one of this connection.
+/// Host keys that were recorded since are those of this connection.
 fn is_same(known: &Login, login: &Login) -> bool {
-    known.access == login.access && (known.host_key.is_none() || known.host_key == login.host_key)
+    let is_kept = |known: &Option<String>, now| known.is_none() || known == now;
+    known.access == login.access
+        && is_kept(&known.host_key, &login.host_key)
+        && is_kept(&known.jump_host_key, &login.jump_host_key)
 }
 
 /// How to log in to a machine: its spec, the credentials in its Secret, and the host key that was recorded.
@@ -63,12 +66,21 @@ pub async fn login(client: &Client, machine: &Machine) -> Result<Login, String> 
         }
     }
     resolve_proxy(client, &mut access).await?;
-    let recorded = machine
-        .status
-        .as_ref()
-        .and_then(|status| status.host_key.clone());
+    let status = machine.status.as_ref();
+    let recorded = status.and_then(|status| status.host_key.clone());
     let host_key = access.host_key.clone().or(recorded);
-    Ok(Login { access, host_key })
+    let jump_host_key = status.and_then(|status| recorded_jump_host_key(&access, status));
+    Ok(Login {
+        access,
+        host_key,
+        jump_host_key,
+    })
+}
+
+/// The key that was recorded of this jump host, not of another one that was used before.
+fn recorded_jump_host_key(access: &MachineAccess, status: &MachineStatus) -> Option<String> {
+    let (jump, recorded) = access.proxy.as_ref().zip(status.proxy.as_ref())?;
+    (jump.address() == recorded.address).then(|| recorded.host_key.clone())
 }
 
 async fn resolve_proxy(client: &Client, access: &mut MachineAccess) -> Result<(), String> {
@@ -100,4 +112,29 @@ async fn read(
     Ok(data
         .map(|(key, ByteString(value))| (key, RedactedBytes::new(value)))
         .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_api::machine::ProxyStatus;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_recorded_key_of_another_jump_host_is_not_required() {
+        let access = json!({"ip": "10.0.0.9", "proxy": {"ip": "10.0.0.1"}});
+        let access: MachineAccess = serde_json::from_value(access).unwrap();
+        let recorded = |address: &str| MachineStatus {
+            proxy: Some(ProxyStatus {
+                address: address.to_owned(),
+                host_key: "key".to_owned(),
+            }),
+            ..MachineStatus::default()
+        };
+        let required = |status| recorded_jump_host_key(&access, &status);
+        assert_eq!(required(recorded("10.0.0.1:22")).as_deref(), Some("key"));
+        assert_eq!(required(recorded("10.0.0.2:22")), None);
+        assert_eq!(required(MachineStatus::default()), None);
+    }
 }

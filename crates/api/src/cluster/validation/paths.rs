@@ -24,6 +24,8 @@ const SYSTEM_TREES: &[&str] = &[
     "/usr/lib64",
     "/usr/libexec",
     "/usr/sbin",
+    // What runs on the machine is recorded there.
+    "/var/lib/outrigger",
 ];
 
 /// Paths that must not be replaced as a whole; what is below them may be added.
@@ -77,7 +79,10 @@ pub(super) fn check_destination(path: &str, is_forced: bool) -> Result<(), &'sta
     }
     let path = format!("/{rest}");
     let is_below = |folder: &&str| path.starts_with(&format!("{folder}/")) || path == **folder;
-    let is_system = SYSTEM_PATHS.contains(&path.as_str()) || SYSTEM_TREES.iter().any(is_below);
+    // Whoever writes there decides who may log in.
+    let has_keys = rest.split('/').any(|part| part == ".ssh");
+    let is_listed = SYSTEM_PATHS.contains(&path.as_str()) || SYSTEM_TREES.iter().any(is_below);
+    let is_system = is_listed || has_keys;
     if is_system && !is_forced {
         return Err("is a system path; set force to replace it");
     }

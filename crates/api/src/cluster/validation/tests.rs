@@ -109,6 +109,9 @@ fn destinations_are_absolute_and_not_system_paths_unless_forced() {
         ("/etc/", "is a system path"),
         ("/", "is a system path"),
         ("/proc/1/mem", "is a system path"),
+        ("/root/.ssh/authorized_keys", "is a system path"),
+        ("/home/ops/.ssh", "is a system path"),
+        ("/var/lib/outrigger/attempts/x", "is a system path"),
     ];
     for (path, message) in cases {
         let expected = format!("spec.features.files[0].dst: {path:?} {message}");
