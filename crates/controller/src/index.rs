@@ -113,6 +113,17 @@ impl Index {
         self.plugins.get(key).map(|entry| &entry.plugin)
     }
 
+    /// Whether the last attempt with the current spec of a plugin failed.
+    pub(crate) fn is_failing(&self, key: &Key) -> bool {
+        self.plugins.get(key).is_some_and(|entry| {
+            let status = entry.status();
+            status.is_some_and(|status| {
+                status.attempts > 0
+                    && status.observed_generation == entry.plugin.metadata.generation
+            })
+        })
+    }
+
     /// The plugins that own these releases.
     pub(crate) fn owners(&self, releases: &[ReleaseRef]) -> Enqueued {
         releases
