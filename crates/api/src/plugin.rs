@@ -100,6 +100,7 @@ pub struct PluginSpec {
     pub image_registry: Option<String>,
     /// Service account in the namespace of the plugin that is impersonated to install it
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = DNS_NAME))]
     pub service_account_name: Option<String>,
     /// Timeout for an installation or upgrade to become healthy, such as "5m"
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -324,6 +325,9 @@ pub struct PluginStatus {
     /// Revision of the release
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<i64>,
+    /// Resource version of the release record when it was last written or checked
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record_version: Option<String>,
     /// Digest of all inputs of the installed revision
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_digest: Option<String>,

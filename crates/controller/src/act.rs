@@ -52,6 +52,8 @@ pub(crate) enum Mode {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) revision: i64,
+    /// The resource version of the release record.
+    pub(crate) record_version: Option<String>,
     /// The number of objects that were written or deleted.
     pub(crate) changed: usize,
     /// The objects that had drifted, with the fields.
@@ -172,7 +174,7 @@ fn is_plugin(id: &ObjectId) -> bool {
     id.kind == "Plugin" && id.api_version.starts_with("outrigger.dev/")
 }
 
-/// Whether the record of the installed revision was deleted.
+/// Whether the record of the installed revision was deleted or is damaged.
 fn is_record_missing(plugin: &Plugin, rendered: &render::Rendered) -> bool {
     let revision = plugin.status.as_ref().and_then(|status| status.revision);
     revision.is_some_and(|revision| !rendered.history.has_revision(revision))
@@ -330,6 +332,7 @@ impl From<outrigger_release::Outcome> for Outcome {
         let non_empty = |text: String| (!text.is_empty()).then_some(text);
         Self {
             revision: i64::from(outcome.revision),
+            record_version: outcome.record_version,
             changed: outcome.changed,
             corrected: Vec::new(),
             deferred: outcome.deferred,

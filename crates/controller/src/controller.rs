@@ -204,6 +204,8 @@ impl Controller {
         self.index.elect_release_owner(key);
         let Some(observed) = self.index.observe(key, now) else {
             self.ctx.options.metrics.forget(key);
+            let item = WorkItem::Plugin(key.clone());
+            self.queue.set_failing(&item, false);
             return None;
         };
         self.queue.cancel_delayed(&WorkItem::Plugin(key.clone()));
@@ -265,8 +267,10 @@ impl Controller {
         {
             self.queue.add(WorkItem::Plugin(key.clone()));
         }
+        let item = WorkItem::Plugin(key.clone());
+        self.queue.set_failing(&item, self.index.is_failing(key));
         if let Some(at) = outcome.requeue_at {
-            self.queue.add_at(WorkItem::Plugin(key.clone()), at);
+            self.queue.add_at(item, at);
         }
         self.watch_objects_of(key);
         self.watch_references();
@@ -274,7 +278,10 @@ impl Controller {
 
     fn enqueue(&mut self, keys: Enqueued) {
         for key in keys {
-            self.queue.add(WorkItem::Plugin(key));
+            let is_failing = self.index.is_failing(&key);
+            let item = WorkItem::Plugin(key);
+            self.queue.set_failing(&item, is_failing);
+            self.queue.add(item);
         }
     }
 

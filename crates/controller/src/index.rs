@@ -13,13 +13,14 @@ use crate::graph;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
 use crate::lineage::Lineage;
-use crate::objects::{ChildPlugin, Kind, ObjectHealth, Objects, ObservedObject, release_record};
+use crate::objects::{ChildPlugin, InstalledRecord, Kind, ObjectHealth, Objects, ObservedObject};
 use crate::observed::{
     Dependent, Observed, ObservedDependency, ObservedObjects, RetryState, modified_text,
 };
 use crate::references::{self, References};
 use crate::release_claims::ReleaseClaims;
 use crate::release_ref::{ClusterRef, RELEASE_NAME, RELEASE_NAMESPACE, ReleaseRef};
+use crate::watch_event::parse_resource_version;
 
 #[derive(Debug)]
 struct Entry {
@@ -111,6 +112,17 @@ impl Index {
 
     pub(crate) fn plugin(&self, key: &Key) -> Option<&Arc<Plugin>> {
         self.plugins.get(key).map(|entry| &entry.plugin)
+    }
+
+    /// Whether the last attempt with the current spec of a plugin failed.
+    pub(crate) fn is_failing(&self, key: &Key) -> bool {
+        self.plugins.get(key).is_some_and(|entry| {
+            let status = entry.status();
+            status.is_some_and(|status| {
+                status.attempts > 0
+                    && status.observed_generation == entry.plugin.metadata.generation
+            })
+        })
     }
 
     /// The plugins that own these releases.
@@ -326,6 +338,7 @@ impl Index {
                     .fields(cluster, entry, applied)
                     .or_else(|| entry.fields.clone()),
                 resource_version: u64::MAX,
+                record: None,
             })
         })
     }
@@ -524,9 +537,14 @@ impl Entry {
 }
 
 /// The record of the installed revision.
-fn recorded_revision(status: &PluginStatus) -> Option<InventoryEntry> {
-    let (namespace, release) = (status.namespace.as_ref()?, status.release_name.as_ref()?);
-    Some(release_record(namespace, release, status.revision?))
+fn recorded_revision(status: &PluginStatus) -> Option<InstalledRecord> {
+    let version = status.record_version.as_deref();
+    Some(InstalledRecord {
+        namespace: status.namespace.clone()?,
+        release: status.release_name.clone()?,
+        revision: status.revision?,
+        version: version.map(|version| parse_resource_version(Some(version))),
+    })
 }
 
 /// The release that a plugin is an object of.

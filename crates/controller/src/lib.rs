@@ -151,15 +151,22 @@ pub async fn run(client: Client, options: Options, shutdown: impl Future<Output 
                 () = elector.renew() => tracing::warn!("lost leadership"),
             }
         };
-        run_controller(client.clone(), options.clone(), stop).await;
+        let stopped = run_controller(client.clone(), options.clone(), stop).await;
         if is_shutdown {
             elector.release().await;
+            // What it knows may be large; the next leader does not wait until it is freed.
+            drop(stopped);
             return;
         }
     }
 }
 
-async fn run_controller(client: Client, options: Options, stop: impl Future<Output = ()>) {
+/// Runs the controller until `stop` completes. Returns it without running tasks.
+async fn run_controller(
+    client: Client,
+    options: Options,
+    stop: impl Future<Output = ()>,
+) -> Controller {
     let metrics = Arc::clone(&options.metrics);
     metrics.set_leader(true);
     let (sender, receiver) = mpsc::channel(EVENT_CAPACITY);
@@ -175,7 +182,9 @@ async fn run_controller(client: Client, options: Options, stop: impl Future<Outp
     let repository_status = repository_status::run(sources.clone(), options.clone());
     let repository_status = task::spawn(repository_status);
     let ctx = Context::new(client, options, sources, sender);
-    Controller::new(ctx, receiver).run(stop).await;
+    let mut controller = Controller::new(ctx, receiver);
+    controller.run(stop).await;
     drop((mirror, repository_status));
     metrics.set_leader(false);
+    controller
 }

@@ -43,6 +43,31 @@ impl Kind {
     }
 }
 
+/// What the metadata of a release record say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RecordLabels {
+    pub(crate) revision: String,
+    pub(crate) status: String,
+    /// Whether another tool, such as Helm, wrote it last.
+    pub(crate) is_foreign: bool,
+}
+
+/// The record that the installed revision should have.
+#[derive(Debug)]
+pub(crate) struct InstalledRecord {
+    pub(crate) namespace: String,
+    pub(crate) release: String,
+    pub(crate) revision: i64,
+    /// The resource version that was written or checked last.
+    pub(crate) version: Option<u64>,
+}
+
+impl InstalledRecord {
+    fn entry(&self) -> InventoryEntry {
+        release_record(&self.namespace, &self.release, self.revision)
+    }
+}
+
 /// The record of a revision, which is observed like an object of the release.
 pub(crate) fn release_record(namespace: &str, release: &str, revision: i64) -> InventoryEntry {
     let Kind { api_version, kind } = Kind::release_record();
@@ -77,6 +102,8 @@ pub(crate) struct ObservedObject {
     /// The digest of the fields that the release applied.
     pub(crate) fields: Option<String>,
     pub(crate) resource_version: u64,
+    /// For release records.
+    pub(crate) record: Option<RecordLabels>,
 }
 
 /// The objects of one kind in one cluster.
@@ -84,9 +111,9 @@ pub(crate) struct ObservedObject {
 struct Table {
     /// Whether an initial list has completed.
     has_synced: bool,
-    objects: HashMap<ObjectName, ObservedObject>,
+    objects: BTreeMap<ObjectName, ObservedObject>,
     /// The objects of a list in progress.
-    listing: HashMap<ObjectName, ObservedObject>,
+    listing: BTreeMap<ObjectName, ObservedObject>,
 }
 
 /// The observed objects of all watched kinds in all clusters.
@@ -218,7 +245,7 @@ impl Objects {
         &self,
         cluster: &ClusterRef,
         inventory: &[InventoryEntry],
-        release_record: Option<&InventoryEntry>,
+        release_record: Option<&InstalledRecord>,
         applied: &HashMap<InventoryEntry, u64>,
         just_applied: &HashMap<InventoryEntry, u64>,
         child: impl Fn(&InventoryEntry) -> ChildPlugin,
@@ -228,22 +255,14 @@ impl Objects {
             unreachable: self.unreachable(cluster),
             ..ObservedObjects::default()
         };
-        for entry in inventory.iter().chain(release_record) {
+        for entry in inventory {
             let child = child(entry);
             let observation = match &child {
                 ChildPlugin::Found(object) => Observation::Found(object),
                 ChildPlugin::Missing => Observation::Missing,
                 ChildPlugin::NotAPlugin => self.find(cluster, entry),
             };
-            let observation = match (applied.get(entry), observation) {
-                (Some(_), Observation::Missing) => Observation::Unknown,
-                (Some(version), Observation::Found(object))
-                    if object.resource_version < *version =>
-                {
-                    Observation::Unknown
-                }
-                (_, observation) => observation,
-            };
+            let observation = observation.unless_stale(applied.get(entry));
             if let (Some(version), Observation::Found(object)) =
                 (just_applied.get(entry), &observation)
                 && is_metadata_only(&entry.api_version, &entry.kind)
@@ -253,8 +272,86 @@ impl Objects {
             let is_child = !matches!(child, ChildPlugin::NotAPlugin);
             record(&mut observed, entry, &observation, is_child);
         }
+        if let Some(record) = release_record {
+            self.observe_record(&mut observed, cluster, record, applied);
+        }
         observed
     }
+
+    /// Observes the record of the installed revision, and later ones of other tools.
+    fn observe_record(
+        &self,
+        observed: &mut ObservedObjects,
+        cluster: &ClusterRef,
+        installed: &InstalledRecord,
+        applied: &HashMap<InventoryEntry, u64>,
+    ) {
+        let entry = installed.entry();
+        let release = (installed.namespace.clone(), installed.release.clone());
+        let observation = self.find(cluster, &entry).unless_stale(applied.get(&entry));
+        let labels = |object: &ObservedObject| {
+            let revision = object.record.as_ref().map(|record| record.revision.clone());
+            (object.release.clone(), revision)
+        };
+        let expected = (Some(release), Some(installed.revision.to_string()));
+        let text = object_text(&entry.kind, entry.namespace.as_deref(), &entry.name);
+        match observation {
+            Observation::Found(object) if labels(object) != expected => {
+                push_failed(observed, text.clone(), "has other labels".to_owned());
+                observed.drifted.push(format!("{text} has other labels"));
+            }
+            Observation::Found(object) => {
+                let is_unchanged = installed
+                    .version
+                    .is_none_or(|version| version == object.resource_version);
+                if !is_unchanged {
+                    observed.drifted.push(format!("{text} was modified"));
+                }
+            }
+            observation => record(observed, &entry, &observation, false),
+        }
+        if let Some((revision, labels)) = self.later_revision(cluster, installed) {
+            let message = format!("revision {revision} of another tool is {}", labels.status);
+            let release = format!("release {}/{}", installed.namespace, installed.release);
+            push_failed(observed, release, message.clone());
+            observed.drifted.push(message);
+        }
+    }
+
+    /// The last revision of another tool after the installed one.
+    fn later_revision(
+        &self,
+        cluster: &ClusterRef,
+        installed: &InstalledRecord,
+    ) -> Option<(u64, &RecordLabels)> {
+        let table = self
+            .tables
+            .get(&(cluster.clone(), Kind::release_record()))?;
+        let name = installed.entry().name;
+        let prefix = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        let first = (Some(installed.namespace.clone()), prefix.to_owned());
+        let records = table.objects.range(first..);
+        let records = records.map_while(|((namespace, name), object)| {
+            let revision = name.strip_prefix(prefix);
+            let revision = revision.filter(|_| namespace.as_ref() == Some(&installed.namespace))?;
+            Some((revision.parse::<u64>().ok(), object.record.as_ref()))
+        });
+        let later = records.filter_map(|(revision, labels)| {
+            let (revision, labels) = (revision?, labels?);
+            let is_later = i128::from(revision) > i128::from(installed.revision);
+            (is_later && labels.is_foreign).then_some((revision, labels))
+        });
+        later.max_by_key(|(revision, _)| *revision)
+    }
+}
+
+fn push_failed(observed: &mut ObservedObjects, object: String, message: String) {
+    observed.unhealthy.push(UnhealthyObject {
+        object,
+        message,
+        has_failed: true,
+        is_crashing: false,
+    });
 }
 
 /// The state of an inventory entry that may be a plugin of the local cluster.
@@ -272,6 +369,19 @@ enum Observation<'a> {
     Found(&'a ObservedObject),
 }
 
+impl Observation<'_> {
+    /// The observation, if it is not older than the resource version of the last apply.
+    fn unless_stale(self, applied: Option<&u64>) -> Self {
+        match (applied, self) {
+            (Some(_), Self::Missing) => Self::Unknown,
+            (Some(version), Self::Found(object)) if object.resource_version < *version => {
+                Self::Unknown
+            }
+            (_, observation) => observation,
+        }
+    }
+}
+
 fn record(
     observed: &mut ObservedObjects,
     entry: &InventoryEntry,
@@ -285,12 +395,7 @@ fn record(
             return;
         }
         Observation::Missing => {
-            observed.unhealthy.push(UnhealthyObject {
-                object: text(),
-                message: "is missing".to_owned(),
-                has_failed: true,
-                is_crashing: false,
-            });
+            push_failed(observed, text(), "is missing".to_owned());
             observed.drifted.push(format!("{} is missing", text()));
             return;
         }
@@ -367,6 +472,7 @@ mod tests {
             health: ObjectHealth::Healthy,
             fields: Some(fields.to_owned()),
             resource_version: 1,
+            record: None,
         }
     }
 

@@ -1,16 +1,27 @@
 //! The work queue: each object is reconciled by one task at a time, and a limited number of objects at once.
 //!
+//! Objects whose last reconcile failed come after the others, so that they delay no new one, for example after a restart.
+//!
 //! Pure: the caller passes the time. An object that is added while it is reconciled is reconciled again afterwards.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::time::Instant;
 
+/// After this many other objects, a failing one gets its turn although others are ready.
+const TURNS: u32 = 8;
+
 #[derive(Debug)]
 pub(crate) struct Queue<K> {
     max_concurrent: usize,
     ready: VecDeque<K>,
-    /// The content of `ready`, to skip duplicates.
+    /// Ready, and failing.
+    late: VecDeque<K>,
+    /// The objects whose last reconcile failed.
+    failing: HashSet<K>,
+    /// The objects that were taken from `ready` since one was taken from `late`.
+    turns: u32,
+    /// The content of `ready` and `late`, to skip duplicates.
     queued: HashSet<K>,
     processing: HashSet<K>,
     /// Processing, but only waiting, which does not count toward the limit.
@@ -26,6 +37,9 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         Self {
             max_concurrent: max_concurrent.max(1),
             ready: VecDeque::new(),
+            late: VecDeque::new(),
+            failing: HashSet::new(),
+            turns: 0,
             queued: HashSet::new(),
             processing: HashSet::new(),
             waiting: HashSet::new(),
@@ -39,8 +53,31 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         if self.processing.contains(&key) {
             self.dirty.insert(key);
         } else if self.queued.insert(key.clone()) {
-            self.ready.push_back(key);
+            if self.failing.contains(&key) {
+                self.late.push_back(key);
+            } else {
+                self.ready.push_back(key);
+            }
         }
+    }
+
+    /// Records whether the last reconcile of an object failed.
+    pub(crate) fn set_failing(&mut self, key: &K, is_failing: bool) {
+        if is_failing {
+            self.failing.insert(key.clone());
+        } else {
+            self.failing.remove(key);
+        }
+    }
+
+    fn pop(&mut self) -> Option<K> {
+        let is_late = self.ready.is_empty() || self.turns >= TURNS && !self.late.is_empty();
+        if is_late {
+            self.turns = 0;
+            return self.late.pop_front();
+        }
+        self.turns += 1;
+        self.ready.pop_front()
     }
 
     /// Adds an object at a time, unless it is already due earlier.
@@ -57,7 +94,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
 
     /// The number of objects that are ready to be processed.
     pub(crate) fn len(&self) -> usize {
-        self.ready.len()
+        self.ready.len() + self.late.len()
     }
 
     /// When the next delayed object is due.
@@ -76,7 +113,7 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         if self.processing.len() - self.waiting.len() >= self.max_concurrent {
             return None;
         }
-        let key = self.ready.pop_front()?;
+        let key = self.pop()?;
         self.queued.remove(&key);
         self.processing.insert(key.clone());
         Some(key)
@@ -115,6 +152,25 @@ mod tests {
 
     fn key(name: &str) -> Key {
         Key::new("default", name)
+    }
+
+    #[test]
+    fn failing_objects_come_after_others_but_get_their_turn() {
+        let mut queue = Queue::new(100);
+        queue.set_failing(&key("bad"), true);
+        queue.add(key("bad"));
+        queue.add(key("new"));
+        let now = Instant::now();
+        assert_eq!(queue.get(now), Some(key("new")));
+        assert_eq!(queue.get(now), Some(key("bad")));
+        queue.done(&key("bad"));
+        queue.add(key("bad"));
+        for number in 0..20 {
+            queue.add(key(&number.to_string()));
+        }
+        let order: Vec<Key> = std::iter::from_fn(|| queue.get(now)).collect();
+        let turn = order.iter().position(|taken| *taken == key("bad"));
+        assert_eq!(turn, Some(TURNS as usize));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Removes values that come from Secrets from messages, because everyone who may read plugins reads those.
 
+mod forms;
+
 use std::collections::BTreeSet;
 use std::fmt;
 
-use outrigger_gostd::strconv;
 use serde_json::Value;
 
 use crate::conditions::Cause;
@@ -103,35 +104,24 @@ impl Redactor {
 fn add_leaves(value: &Value, secrets: &mut BTreeSet<String>) {
     match value {
         Value::Null | Value::Bool(_) => {}
-        Value::Number(number) => add_text(&number.to_string(), secrets),
+        Value::Number(number) => {
+            let texts = forms::of_number(number);
+            texts.iter().for_each(|text| add_text(text, secrets));
+        }
         Value::String(text) => add_text(text, secrets),
         Value::Array(items) => items.iter().for_each(|item| add_leaves(item, secrets)),
         Value::Object(fields) => fields.values().for_each(|item| add_leaves(item, secrets)),
     }
 }
 
-/// Adds a text as it is, its lines, and both quoted and as base64.
+/// Adds a text and its lines, in all forms.
 fn add_text(text: &str, secrets: &mut BTreeSet<String>) {
     let lines = text.lines().map(str::trim);
     for part in lines.chain([text, text.trim()]) {
-        if part.chars().count() < MIN_LENGTH {
-            continue;
+        if part.chars().count() >= MIN_LENGTH {
+            secrets.extend(forms::of_text(part));
         }
-        let quoted = strconv::quote(part);
-        secrets.insert(quoted.trim_matches('"').to_owned());
-        secrets.insert(base64(part.as_bytes()));
-        secrets.insert(part.to_owned());
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    let encoded = serde_json::to_value(k8s_openapi::ByteString(bytes.to_vec()));
-    let encoded = encoded.unwrap_or_default();
-    encoded
-        .as_str()
-        .unwrap_or_default()
-        .trim_end_matches('=')
-        .to_owned()
 }
 
 #[cfg(test)]
@@ -153,6 +143,38 @@ mod tests {
         check("pass\"word", r#"got "pass\"word""#, r#"got "[redacted]""#);
         check("-----KEY\nabcdef\n", "line abcdef", "line [redacted]");
         check("enabled: true\nn: 1", "true, 1 of 2", "true, 1 of 2");
+    }
+
+    #[test]
+    fn values_are_redacted_in_every_form_that_the_engine_produces() {
+        // toJson, toRawJson, %q, %+q
+        check("amp&sec<99", r"amp\u0026sec\u003c99", "[redacted]");
+        check("sch\u{fc}tz9", r"sch\u00fctz9", "[redacted]");
+        // html, urlquery, js
+        check(
+            "lt<secret>\"9'",
+            "lt&lt;secret&gt;&#34;9&#39;",
+            "[redacted]",
+        );
+        check("amp&secret 99", "amp%26secret+99", "[redacted]");
+        check("it's<99=", r"it\'s\u003C99\u003D", "[redacted]");
+        // toYaml, upper, lower, %x
+        check("it's secret", "'it''s secret'", "'[redacted]'");
+        check("Hunter2", "HUNTER2 hunter2", "[redacted] [redacted]");
+        check(
+            "hunter2",
+            "68756e74657232 68756E74657232",
+            "[redacted] [redacted]",
+        );
+        // Numbers in values are floats.
+        check("pin: 123456789", "1.23456789e+08", "[redacted]");
+        check("pin: 123456789", "123456789.000000", "[redacted].000000");
+        check(
+            "pin: 98765.4321",
+            "98765.4321 9.87654321e+04",
+            "[redacted] [redacted]",
+        );
+        check("pin: 1.5e300", "1.5e+300", "[redacted]");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::digest;
 use crate::key::Key;
-use crate::objects::{Kind, ObjectName};
+use crate::objects::{Kind, ObjectName, RecordLabels};
 use crate::references::ReferenceKind;
 use crate::release_ref::{ClusterRef, RELEASE_NAME, RELEASE_NAMESPACE};
 
@@ -46,6 +46,8 @@ pub(crate) struct WatchedObject {
     pub(crate) resource_version: u64,
     /// The full object, unless its mere existence makes it healthy.
     pub(crate) object: Option<Value>,
+    /// For release records.
+    pub(crate) record: Option<RecordLabels>,
 }
 
 impl WatchedObject {
@@ -63,15 +65,19 @@ impl WatchedObject {
             fields: applied_fields(metadata),
             resource_version: parse_resource_version(metadata.resource_version.as_deref()),
             object,
+            record: None,
         }
     }
 }
 
 impl WatchedObject {
-    /// A release record. Only whether it exists matters.
+    /// A release record.
     pub(crate) fn release_record(metadata: &ObjectMeta) -> Self {
-        let labels = metadata.labels.as_ref();
-        let release = labels.and_then(|labels| labels.get("name")).cloned();
+        let label = |name: &str| {
+            let labels = metadata.labels.as_ref();
+            labels.and_then(|labels| labels.get(name)).cloned()
+        };
+        let release = label("name");
         Self {
             name: (
                 metadata.namespace.clone(),
@@ -79,8 +85,13 @@ impl WatchedObject {
             ),
             release: metadata.namespace.clone().zip(release),
             fields: None,
-            resource_version: u64::MAX,
+            resource_version: parse_resource_version(metadata.resource_version.as_deref()),
             object: None,
+            record: Some(RecordLabels {
+                revision: label("version").unwrap_or_default(),
+                status: label("status").unwrap_or_default(),
+                is_foreign: !outrigger_release::is_own_record(metadata.annotations.as_ref()),
+            }),
         }
     }
 }

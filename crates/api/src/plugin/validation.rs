@@ -6,6 +6,9 @@ use serde_json::Value;
 use super::{Plugin, PluginKind, ValuesFrom};
 use crate::field_error::{FieldError, FieldErrors};
 
+/// The limit of Kubernetes for names.
+const MAX_NAME: usize = 253;
+
 /// Helm's limit for the names of releases.
 const MAX_RELEASE_NAME: usize = 53;
 
@@ -169,6 +172,18 @@ fn check_resources(plugin: &Plugin, errors: &mut FieldErrors) {
     }
 }
 
+/// Whether a text is a DNS subdomain, as most names in Kubernetes are.
+fn is_dns_name(text: &str) -> bool {
+    let is_label = |label: &str| {
+        let is_valid = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty()
+            && label.chars().all(is_valid)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.len() <= MAX_NAME && text.split('.').all(is_label)
+}
+
 fn check_settings(plugin: &Plugin, errors: &mut FieldErrors) {
     let spec = &plugin.spec;
     errors.check_duration("spec.timeout", spec.timeout.as_deref());
@@ -178,6 +193,14 @@ fn check_settings(plugin: &Plugin, errors: &mut FieldErrors) {
         errors.add(
             "spec.imageRegistry",
             format!("{registry:?} is not a registry such as \"registry.example.com/mirror\""),
+        );
+    }
+    if let Some(name) = &spec.service_account_name
+        && !is_dns_name(name)
+    {
+        errors.add(
+            "spec.serviceAccountName",
+            format!("{name:?} is not the name of a service account: lowercase letters, digits, '-' and '.'"),
         );
     }
     if spec.required && !spec.enabled {

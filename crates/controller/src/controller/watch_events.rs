@@ -213,6 +213,7 @@ impl Controller {
             health,
             fields: watched.fields,
             resource_version: watched.resource_version,
+            record: watched.record,
         };
         (watched.name, observed)
     }

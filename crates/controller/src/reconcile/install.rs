@@ -15,6 +15,7 @@ use crate::objects::release_record;
 use crate::observe::ResolvedInputs;
 use crate::observed::AppliedObjects;
 use crate::release_ref::ClusterRef;
+use crate::watch_event::parse_resource_version;
 
 impl Reconcile {
     pub(super) async fn install(
@@ -39,6 +40,7 @@ impl Reconcile {
             None => {}
             Some(RolledBack::To(revision)) => {
                 self.pending.status.revision = Some(i64::from(revision));
+                self.pending.status.record_version = None;
             }
             Some(RolledBack::Uninstalled) => self.pending.status.inventory.clear(),
         }
@@ -113,6 +115,7 @@ impl Reconcile {
                     self.emit(PluginEvent::normal(EventReason::DriftCorrected, note));
                 }
                 self.record_applied(&outcome);
+                self.pending.status.record_version = outcome.record_version;
                 self.pending.status.inventory = outcome.inventory;
             }
             Ok(None) => {}
@@ -219,6 +222,7 @@ impl Reconcile {
         status.installed_generation = plugin.metadata.generation;
         status.inventory = outcome.inventory;
         status.revision = Some(outcome.revision);
+        status.record_version = outcome.record_version;
         status.namespace = Some(plugin.release_namespace().to_owned());
         status.release_name = Some(plugin.release_name().to_owned());
         status.kind = Some(plugin.spec.kind);
@@ -238,7 +242,11 @@ impl Reconcile {
         let (namespace, release) = (plugin.release_namespace(), plugin.release_name());
         let record = release_record(namespace, release, outcome.revision);
         let mut resource_versions = outcome.resource_versions.clone();
-        resource_versions.insert(record, 0);
+        let version = outcome.record_version.as_deref();
+        resource_versions.insert(
+            record,
+            version.map_or(0, |version| parse_resource_version(Some(version))),
+        );
         let applied = AppliedObjects {
             at: Instant::now(),
             resource_versions,

@@ -109,7 +109,9 @@ async fn an_upgrade_by_helm_in_progress_is_waited_for_and_superseded_when_it_end
 #[tokio::test]
 async fn an_operation_of_helm_that_was_interrupted_is_taken_over() {
     let harness = Harness::new().await;
-    harness.create("web", "config", json!({})).await;
+    // Only the new spec makes it act.
+    let spec = json!({"drift": "warn"});
+    harness.create("web", "config", spec).await;
     harness.until_ready("web").await;
     let long_ago = Timestamp::now() - SignedDuration::from_mins(6);
     let pending = record(2, "pending-upgrade", long_ago);

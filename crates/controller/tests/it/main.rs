@@ -24,6 +24,7 @@ mod mirror;
 mod model;
 mod nested_plugins;
 mod permissions;
+mod release_records;
 mod removal;
 mod repository_status;
 mod request_counts;

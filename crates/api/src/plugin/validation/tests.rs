@@ -104,3 +104,17 @@ fn each_error_names_its_field() {
         assert!(found[0].starts_with(expected), "{spec}: {found:?}");
     }
 }
+
+#[test]
+fn a_service_account_has_a_valid_name() {
+    for name in ["web", "web.shop", "a-1"] {
+        assert_eq!(errors(&json!({"serviceAccountName": name})), [""; 0]);
+    }
+    for name in ["", " ", "web ", "a:b", "../x", "Web", "-a", "a..b", "x\ny"] {
+        let errors = errors(&json!({"serviceAccountName": name}));
+        assert!(
+            errors[0].starts_with("spec.serviceAccountName: "),
+            "{name:?}: {errors:?}"
+        );
+    }
+}
