@@ -111,12 +111,14 @@ impl Machine {
             let mut is_started = false;
             let asking = self.ask(verb, attempt, command, &mut is_started);
             let result = timeout_at(deadline, asking).await;
-            let timed_out = || match is_started {
-                true => RunError::Timeout {
+            let timed_out = || {
+                if !is_started {
+                    return self.not_started(command.timeout + REPORT);
+                }
+                RunError::Timeout {
                     machine: self.name().to_owned(),
                     timeout: command.timeout,
-                },
-                false => self.not_started(command.timeout + REPORT),
+                }
             };
             match result.unwrap_or_else(|_| Err(timed_out())) {
                 Err(error) if error.is_connection_loss() => {

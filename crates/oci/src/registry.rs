@@ -17,8 +17,8 @@ use crate::reference::{Reference, Repository};
 /// The most tags of a repository that are listed.
 const MAX_TAGS: usize = 250_000;
 
-/// Pages of tags; registries may return fewer than what was asked for.
-const MAX_PAGES: usize = 5_000;
+/// Pages of tags or referrers; registries may return fewer than what was asked for, and a broken one has no last page.
+const MAX_PAGES: usize = 2_500;
 
 /// The largest page of tags or referrers.
 const MAX_PAGE: u64 = 16 << 20;
@@ -213,10 +213,11 @@ impl Client {
             let page = page.tags.unwrap_or_default();
             let is_last = page.is_empty();
             tags.extend(page);
-            if tags.len() > MAX_TAGS || pages > MAX_PAGES {
+            if tags.len() > MAX_TAGS {
                 let (what, limit) = (repository.to_string(), MAX_TAGS);
                 return Err(Error::TooManyTags { what, limit });
             }
+            check_pages(pages, &url)?;
             match next {
                 Some(next) if !is_last && next != url => url = next,
                 _ => break,
@@ -238,7 +239,8 @@ impl Client {
             &format!("{}/referrers/{digest}", repository.path()),
         )?;
         let mut found: Vec<Descriptor> = Vec::new();
-        loop {
+        for pages in 1.. {
+            check_pages(pages, &url)?;
             let call = Call::new(
                 Method::GET,
                 repository,
@@ -263,9 +265,10 @@ impl Client {
                 Some(next) if next != url && found.len() < crate::manifest::MAX_ENTRIES => {
                     url = next;
                 }
-                _ => return Ok(found),
+                _ => break,
             }
         }
+        Ok(found)
     }
 
     /// Registries without the referrers API have an index with a tag that is derived from the digest.
@@ -293,6 +296,16 @@ impl Client {
         let bytes = read_limited(response, &call.url, MAX_PAGE).await;
         Ok((bytes.map_err(|failure| failure.error)?, next))
     }
+}
+
+fn check_pages(pages: usize, url: &Url) -> Result<(), Error> {
+    if pages <= MAX_PAGES {
+        return Ok(());
+    }
+    Err(Error::InvalidAnswer {
+        url: redact(url),
+        reason: format!("the list has more than {MAX_PAGES} pages"),
+    })
 }
 
 fn parse_page<T: serde::de::DeserializeOwned>(bytes: &[u8], url: &Url) -> Result<T, Error> {

@@ -73,11 +73,11 @@ pub async fn observe(
     let missing_namespaces = missing_namespaces(cluster, desired, &live).await?;
     let replacing = replacing_releases(cluster, desired, &live).await?;
     Ok(Observed {
-        replacing,
         history,
         live,
         recorded,
         missing_namespaces,
+        replacing,
     })
 }
 

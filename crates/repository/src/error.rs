@@ -40,6 +40,8 @@ pub enum Error {
         /// The newest versions of the chart, or similar names if the chart does not exist
         nearest: Vec<String>,
     },
+    #[error("{location} has chart {chart}, but none of its versions is a valid semantic version")]
+    NoValidVersion { location: String, chart: String },
     #[error("{url} has digest {found}, but the index has {expected}")]
     DigestMismatch {
         url: String,
@@ -97,6 +99,8 @@ pub enum Error {
     },
 }
 
+const ALLOW_LOCAL: &str = "outrigger serve --allow-local-addresses allows servers on its node";
+
 /// A limit of local directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Limit {
@@ -126,9 +130,10 @@ impl Error {
             Self::Git { .. } => Reason::Unsupported,
             Self::Oci { source, .. } => oci_reason(source),
             Self::InvalidRange { .. } => Reason::InvalidVersion,
-            Self::NotFound { .. } | Self::PathNotFound { .. } | Self::Missing { .. } => {
-                Reason::ChartNotFound
-            }
+            Self::NotFound { .. }
+            | Self::NoValidVersion { .. }
+            | Self::PathNotFound { .. }
+            | Self::Missing { .. } => Reason::ChartNotFound,
             Self::DigestMismatch { .. } => Reason::DigestMismatch,
             Self::WrongChart { .. } => Reason::WrongChart,
             Self::FileNotAllowed { .. } | Self::AddressNotAllowed { .. } => {
@@ -149,6 +154,11 @@ impl Error {
 
     pub fn hint(&self) -> Option<String> {
         let text = match self {
+            Self::Oci { source, .. }
+                if matches!(**source, outrigger_oci::Error::LocalRedirect { .. }) =>
+            {
+                ALLOW_LOCAL
+            }
             Self::Oci { source, .. } => return source.hint(),
             Self::Git { .. } => "use an https:// Helm repository or a file:// directory",
             Self::DigestMismatch { .. } => {
@@ -158,9 +168,7 @@ impl Error {
             Self::FileNotAllowed { .. } => {
                 "outrigger serve --allow-files DIR allows the charts in a directory"
             }
-            Self::AddressNotAllowed { .. } => {
-                "outrigger serve --allow-local-addresses allows servers on its node"
-            }
+            Self::AddressNotAllowed { .. } => ALLOW_LOCAL,
             Self::Unauthorized { .. } => {
                 "create a Repository with a secretRef to a Secret with username and password, or token"
             }

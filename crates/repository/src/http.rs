@@ -215,7 +215,8 @@ fn check_status(response: &Response, url: &Url) -> Result<(), AttemptError> {
     let status = response.status().as_u16();
     let url = redact(url);
     match status {
-        200..=299 => Ok(()),
+        // Others, such as 206, announce something else than the whole file.
+        200 | 203 => Ok(()),
         401 | 403 => Err(Error::Unauthorized { url, status }.into()),
         status if is_transient(status) => Err(AttemptError {
             error: RequestError::Unreachable {

@@ -1,7 +1,7 @@
 //! The index of a Helm repository, and the selection of versions by Helm's rules. Pure.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_gostd::semver::{Constraint, Version};
 use serde_json::Value;
@@ -72,6 +72,12 @@ impl Index {
             .get(chart)
             .map(Vec::as_slice)
             .unwrap_or_default();
+        if versions.is_empty() && self.charts.contains_key(chart) {
+            return Err(Error::NoValidVersion {
+                location: location.to_owned(),
+                chart: chart.to_owned(),
+            });
+        }
         if versions.is_empty() {
             return Err(Error::NotFound {
                 location: location.to_owned(),
@@ -203,11 +209,12 @@ pub(crate) fn similar_names<'a>(
         let distance = strsim::levenshtein(name, other);
         is_part || distance <= 2.max(name.len() / 4) && distance < name.len().min(other.len())
     };
-    names
+    // Sorted, and each once: a folder may have several versions of a chart.
+    let similar: BTreeSet<&String> = names
+        .filter(|other| *other != name)
         .filter(is_similar)
-        .take(MAX_SUGGESTIONS)
-        .cloned()
-        .collect()
+        .collect();
+    similar.into_iter().take(MAX_SUGGESTIONS).cloned().collect()
 }
 
 fn line_of(error: &outrigger_goyaml::Error) -> Option<usize> {

@@ -8,6 +8,8 @@ use outrigger_oci::{
     Resolved, chart_layer, tag_of_version, version_of_tag,
 };
 
+use url::Url;
+
 use crate::access::Access;
 use crate::index::{newest_first, select};
 use crate::request::Options;
@@ -137,8 +139,17 @@ pub(crate) async fn ping(
         .repository("")
         .or_else(|_| source.repository("chart"))
         .map_err(failed)?;
+    check_registry(options, &repository)?;
     let client = clients.get(options, repository.registry(), access);
     client.ping(&repository).await.map_err(failed)
+}
+
+/// Refuses a registry on the node. Names are checked when they are resolved, and redirects by the client.
+fn check_registry(options: &Options, repository: &Repository) -> Result<(), Error> {
+    match Url::parse(&format!("https://{}/", repository.registry())) {
+        Ok(url) => options.rules.check_url(&url),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Finds the version of a chart that a request selects.
@@ -150,6 +161,7 @@ pub(crate) async fn find(
 ) -> Result<OciChart, Error> {
     let failed = |error: OciError| oci_error(source, request, error);
     let repository = source.repository(&request.chart).map_err(failed)?;
+    check_registry(options, &repository)?;
     let client = clients.get(options, repository.registry(), &request.access);
     let resolved = match &source.digest {
         Some(digest) => client

@@ -1,10 +1,13 @@
 //! `APIServices` of what the server serves.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use outrigger_apiserver::loopback::{Client, ResourcePath};
 use outrigger_apiserver::server::{Options, Server};
 use serde_json::{Value, json};
+
+const SOON: Duration = Duration::from_secs(20);
 
 fn path(name: &str) -> ResourcePath {
     ResourcePath::all("apiregistration.k8s.io/v1", "apiservices").named(name)
@@ -41,6 +44,12 @@ fn is_available(service: Option<&Value>) -> bool {
     service.is_some_and(is_local)
 }
 
+async fn until(client: &Client, path: &ResourcePath, is_met: impl Fn(Option<&Value>) -> bool) {
+    let waited = client.await_condition(path, is_met);
+    let waited = tokio::time::timeout(SOON, waited).await;
+    assert!(matches!(waited, Ok(Ok(()))), "{waited:?}");
+}
+
 #[tokio::test]
 async fn every_built_in_version_has_an_api_service() {
     let server = Server::open(Options::in_memory()).await.unwrap();
@@ -66,7 +75,7 @@ async fn api_services_of_definitions_come_and_go_with_them() {
     }
     for version in ["v1", "v2", "v3"] {
         let path = path(&format!("{version}.example.com"));
-        client.await_condition(&path, is_available).await.unwrap();
+        until(&client, &path, is_available).await;
     }
     // One that is deleted by hand is registered again.
     let path_of = |version: &str| path(&format!("{version}.example.com"));
@@ -75,16 +84,10 @@ async fn api_services_of_definitions_come_and_go_with_them() {
     let is_new = |service: Option<&Value>| {
         service.is_some_and(|new| new["metadata"]["uid"] != old["metadata"]["uid"])
     };
-    client
-        .await_condition(&path_of("v3"), is_new)
-        .await
-        .unwrap();
+    until(&client, &path_of("v3"), is_new).await;
     let name = definitions().named("as.example.com");
     client.delete(&name, &Value::Null).await.unwrap();
-    client
-        .await_condition(&path_of("v1"), |service| service.is_none())
-        .await
-        .unwrap();
+    until(&client, &path_of("v1"), |service| service.is_none()).await;
     assert!(is_available(client.get(&path_of("v2")).await.ok().as_ref()));
     server.close().await;
 }
@@ -101,6 +104,6 @@ async fn a_local_api_service_of_a_user_is_available_and_stays() {
     });
     client.create(&path(""), &own).await.unwrap();
     let path = path("v1.own.example.com");
-    client.await_condition(&path, is_available).await.unwrap();
+    until(&client, &path, is_available).await;
     server.close().await;
 }

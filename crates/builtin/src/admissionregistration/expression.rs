@@ -131,14 +131,19 @@ fn environment(spec: &Value) -> Env {
     env
 }
 
-/// The fields of the types of `request` and `namespaceObject`.
-fn objects() -> Vec<(&'static str, Vec<(&'static str, Type)>)> {
-    use Type::{Bool, Dyn, Int, String, Timestamp};
+/// A type with its fields.
+type Object = (&'static str, Vec<(&'static str, Type)>);
+
+/// The types of `request` and `namespaceObject`.
+fn objects() -> impl Iterator<Item = Object> {
+    request_objects().into_iter().chain(namespace_objects())
+}
+
+fn request_objects() -> Vec<Object> {
+    use Type::{Bool, Dyn, String};
     let strings = || Type::list(String);
-    let labels = || Type::map(String, String);
     let gvk = || Type::object("kubernetes.GroupVersionKind");
     let gvr = || Type::object("kubernetes.GroupVersionResource");
-    let conditions = Type::list(Type::object("kubernetes.NamespaceCondition"));
     let text = |name| (name, String);
     vec![
         (
@@ -175,6 +180,15 @@ fn objects() -> Vec<(&'static str, Vec<(&'static str, Type)>)> {
                 ("options", Dyn),
             ],
         ),
+    ]
+}
+
+fn namespace_objects() -> Vec<Object> {
+    use Type::{Int, String, Timestamp};
+    let strings = || Type::list(String);
+    let labels = || Type::map(String, String);
+    let conditions = Type::list(Type::object("kubernetes.NamespaceCondition"));
+    vec![
         (
             "kubernetes.Namespace",
             vec![

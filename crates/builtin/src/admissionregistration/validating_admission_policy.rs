@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check_errors(spec: Value, expected: &[(&str, &str)]) {
+    fn check_errors(spec: &Value, expected: &[(&str, &str)]) {
         let mut errors = Vec::new();
         validate(&json!({"spec": spec}), &mut errors);
         assert_eq!(errors.len(), expected.len(), "{errors:?}");
@@ -92,14 +92,14 @@ mod tests {
     #[test]
     fn undeclared_variables_are_rejected() {
         check_errors(
-            json!({"validations": [{"expression": "variables.x == 1"}]}),
+            &json!({"validations": [{"expression": "variables.x == 1"}]}),
             &[(
                 "spec.validations[0].expression",
                 "undeclared reference to 'variables'",
             )],
         );
         check_errors(
-            json!({
+            &json!({
                 "matchConditions": [{"name": "c", "expression": "variables.x == 1"}],
                 "variables": [
                     {"name": "x", "expression": "variables.later"},
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn variables_and_requests_have_types() {
         check_errors(
-            json!({
+            &json!({
                 "variables": [{"name": "n", "expression": "1"}, {"name": "d", "expression": "object"}],
                 "validations": [
                     {"expression": "variables.n == 'x'"},
@@ -157,7 +157,7 @@ mod tests {
     fn only_messages_cannot_refer_to_the_authorizer() {
         let check = "authorizer.requestResource.check('get').allowed()";
         check_errors(
-            json!({
+            &json!({
                 "matchConditions": [{"name": "c", "expression": check}],
                 "variables": [{"name": "x", "expression": check}],
                 "validations": [{

@@ -45,6 +45,7 @@ impl Coster<'_> {
             .fold(CostEstimate::fixed(0), |sum, arg| sum.add(arg.cost));
         let estimate = self
             .list_extension(overload, target, args)
+            .or_else(|| self.authorization(function, args))
             .or_else(|| self.kubernetes(function, overload, target, args));
         if let Some(estimate) = estimate {
             return CallEstimate {
@@ -169,6 +170,22 @@ impl Coster<'_> {
         Some((element.clone(), size.unwrap_or(SizeEstimate::UNKNOWN)))
     }
 
+    /// The functions of the library for authorization checks.
+    fn authorization(&self, function: &str, args: &[Argument<'_>]) -> Option<CallEstimate> {
+        match function {
+            "check" => cost(CostEstimate::fixed(AUTHORIZATION_COST)),
+            "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace"
+            | "name" | "allowed" | "reason" | "error" | "errored" => cost(ONE),
+            "fieldSelector" | "labelSelector" => {
+                let length = self.size_of(args.first()?);
+                let requirements = length.factor(0.5).factor(50.0);
+                let parsed = length.factor(TRAVERSAL).add(requirements);
+                cost(parsed.add(CostEstimate::fixed(LIST_COST)))
+            }
+            _ => None,
+        }
+    }
+
     /// The libraries of Kubernetes, and cel-go's `strings`.
     fn kubernetes(
         &self,
@@ -179,15 +196,6 @@ impl Coster<'_> {
     ) -> Option<CallEstimate> {
         let first = args.first();
         match function {
-            "check" => cost(CostEstimate::fixed(AUTHORIZATION_COST)),
-            "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace"
-            | "name" | "allowed" | "reason" | "error" | "errored" => cost(ONE),
-            "fieldSelector" | "labelSelector" => {
-                let length = self.size_of(first?);
-                let requirements = length.factor(0.5).factor(50.0);
-                let parsed = length.factor(TRAVERSAL).add(requirements);
-                cost(parsed.add(CostEstimate::fixed(LIST_COST)))
-            }
             "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => {
                 let target = target?;
                 let size = self.size_of(target);

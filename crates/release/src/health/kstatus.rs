@@ -1,7 +1,7 @@
 //! The rules of kstatus: by kind for built-in kinds, by conditions for others.
 //!
 //! Where kstatus takes an object for current that does not work, this does not: a failed Pod, and a paused Deployment or a
-//! StatefulSet with the strategy OnDelete whose pods are not available.
+//! StatefulSet with the strategy `OnDelete` whose pods are not available.
 
 use serde_json::Value;
 

@@ -104,3 +104,20 @@ fn resolves_relative_and_absolute_archive_urls() {
         "https://a/charts/index.yaml?key=1"
     );
 }
+
+#[test]
+fn a_chart_without_a_valid_version_is_not_reported_as_missing() {
+    let text = "apiVersion: v1\nentries: {x: [{version: 99999999999999999999.0.0}], xy: []}\n";
+    let index = Index::parse(text.as_bytes(), "repo").unwrap();
+    let message = index.get("x", None, "repo").unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "repo has chart x, but none of its versions is a valid semantic version"
+    );
+}
+
+#[test]
+fn a_similar_name_is_suggested_once_and_never_the_name_itself() {
+    let names = ["good", "good", "../charts/good"].map(str::to_owned);
+    assert_eq!(similar_names("../charts/good", names.iter()), ["good"]);
+}

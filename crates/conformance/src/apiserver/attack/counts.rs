@@ -75,7 +75,7 @@ pub(super) async fn definitions(target: &Target) -> anyhow::Result<String> {
 
 /// Selectors as long as a request can have, all of whose requirements differ.
 pub(super) async fn long_selectors(target: &Target) -> anyhow::Result<String> {
-    const REQUESTS: usize = 20;
+    const REQUESTS: usize = 4;
     let list = |item: &dyn Fn(usize) -> String| {
         let items: Vec<_> = (0..4_500).map(item).collect();
         items.join(",")
