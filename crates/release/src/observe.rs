@@ -76,8 +76,8 @@ pub async fn observe(
         history,
         live,
         recorded,
-        missing_namespaces,
         replacing,
+        missing_namespaces,
     })
 }
 

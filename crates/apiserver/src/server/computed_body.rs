@@ -40,7 +40,6 @@ pub(super) fn stream(
 }
 
 /// The next chunk, the chunks after it, and its memory.
-#[expect(clippy::type_complexity, reason = "the state of a stream")]
 async fn next(
     state: &State,
     mut chunks: Chunks,

@@ -325,7 +325,11 @@ mod tests {
         assert_eq!(fs_err::read_dir(root.path()).unwrap().count(), 0);
         machine.remove(&paths).await.unwrap();
         let folder = root.path().display().to_string();
-        let error = machine.remove(&[folder.clone()]).await.unwrap_err().message;
+        let error = machine
+            .remove(std::slice::from_ref(&folder))
+            .await
+            .unwrap_err()
+            .message;
         assert!(error.contains(&folder), "{error}");
     }
 

@@ -40,10 +40,11 @@ async fn silent(greeting: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
-        let mut streams = Vec::new();
         while let Ok((mut stream, _)) = listener.accept().await {
-            stream.write_all(greeting).await.unwrap();
-            streams.push(stream);
+            tokio::spawn(async move {
+                stream.write_all(greeting).await.unwrap();
+                std::future::pending::<()>().await;
+            });
         }
     });
     address
