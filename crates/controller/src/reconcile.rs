@@ -238,9 +238,9 @@ impl Reconcile {
             }
         };
         match decide::action(&self.observed, &inputs.digest, blocked, &backoff) {
-            Action::Install => self.install(&inputs, false).await,
-            Action::Upgrade => self.install(&inputs, true).await,
-            Action::CorrectDrift => self.correct_drift(&inputs).await,
+            Action::Install => Box::pin(self.install(&inputs, false)).await,
+            Action::Upgrade => Box::pin(self.install(&inputs, true)).await,
+            Action::CorrectDrift => Box::pin(self.correct_drift(&inputs)).await,
             action => {
                 self.keep_release(action);
                 Ok(())

@@ -105,8 +105,9 @@ fn add_leaves(value: &Value, secrets: &mut BTreeSet<String>) {
     match value {
         Value::Null | Value::Bool(_) => {}
         Value::Number(number) => {
-            let texts = forms::of_number(number);
-            texts.iter().for_each(|text| add_text(text, secrets));
+            for text in forms::of_number(number) {
+                add_text(&text, secrets);
+            }
         }
         Value::String(text) => add_text(text, secrets),
         Value::Array(items) => items.iter().for_each(|item| add_leaves(item, secrets)),

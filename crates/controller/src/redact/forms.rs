@@ -13,7 +13,7 @@ pub(super) fn of_text(text: &str) -> Vec<String> {
         unquoted(&strconv::quote(text)),
         unquoted(&strconv::quote_to_ascii(bytes)),
         unquoted(&json::marshal_string(text)),
-        unquoted(&lossy(raw_json)),
+        unquoted(&lossy(&raw_json)),
         html(text),
         js(text),
         url_query(bytes),
@@ -44,8 +44,8 @@ fn unquoted(literal: &str) -> String {
     inner.unwrap_or(literal).to_owned()
 }
 
-fn lossy(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).into_owned()
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn unpadded_base64(bytes: &[u8]) -> String {

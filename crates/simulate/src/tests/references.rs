@@ -11,13 +11,13 @@ fn pod(spec: &Value) -> Value {
     pod
 }
 
-fn with_env(container: Value) -> Value {
+fn with_env(container: &Value) -> Value {
     let mut env = json!({"name": "c", "image": "i"});
-    merge(&mut env, &container);
+    merge(&mut env, container);
     json!({"containers": [env]})
 }
 
-fn config_map(name: &str, data: Value) -> Value {
+fn config_map(name: &str, data: &Value) -> Value {
     json!({"metadata": {"name": name, "namespace": "n"}, "data": data})
 }
 
@@ -50,12 +50,12 @@ fn waits_for(spec: &Value, plural: &'static str, object: Value, reason: &str, me
 #[test]
 fn a_pod_waits_for_missing_config_maps_and_secrets_and_starts_when_they_appear() {
     let error = "CreateContainerConfigError";
-    let from = |kind: &str| with_env(json!({"envFrom": [{kind: {"name": "x"}}]}));
+    let from = |kind: &str| with_env(&json!({"envFrom": [{kind: {"name": "x"}}]}));
     let key = |kind: &str| {
         let source = json!({kind: {"name": "x", "key": "k"}});
-        with_env(json!({"env": [{"name": "A", "valueFrom": source}]}))
+        with_env(&json!({"env": [{"name": "A", "valueFrom": source}]}))
     };
-    let object = || config_map("x", json!({"k": "v"}));
+    let object = || config_map("x", &json!({"k": "v"}));
     let (map, secret) = ("configmap \"x\" not found", "secret \"x\" not found");
     waits_for(&from("configMapRef"), "configmaps", object(), error, map);
     waits_for(&from("secretRef"), "secrets", object(), error, secret);
@@ -79,9 +79,9 @@ fn a_pod_waits_for_missing_config_maps_and_secrets_and_starts_when_they_appear()
 #[test]
 fn a_pod_waits_for_a_missing_key() {
     let mut server = FakeServer::new();
-    server.create("configmaps", config_map("x", json!({"other": "v"})));
+    server.create("configmaps", config_map("x", &json!({"other": "v"})));
     let source = json!({"configMapKeyRef": {"name": "x", "key": "k"}});
-    let spec = with_env(json!({"env": [{"name": "A", "valueFrom": source}]}));
+    let spec = with_env(&json!({"env": [{"name": "A", "valueFrom": source}]}));
     server.create("pods", pod(&spec));
     assert!(server.run(20));
     assert_eq!(
@@ -97,7 +97,7 @@ fn a_pod_waits_for_a_missing_key() {
 #[test]
 fn optional_references_and_image_pull_secrets_do_not_count() {
     let optional = json!({"name": "x", "secretName": "x", "key": "k", "optional": true});
-    let mut spec = with_env(json!({
+    let mut spec = with_env(&json!({
         "envFrom": [{"configMapRef": optional}],
         "env": [{"name": "A", "valueFrom": {"secretKeyRef": optional}}],
     }));
@@ -131,11 +131,11 @@ fn an_init_container_that_cannot_be_created_keeps_the_pod_from_initializing() {
 #[test]
 fn a_running_pod_keeps_running_when_its_secret_is_deleted() {
     let mut server = FakeServer::new();
-    server.create("secrets", config_map("x", json!({})));
+    server.create("secrets", config_map("x", &json!({})));
     server.create(
         "pods",
         pod(&with_env(
-            json!({"envFrom": [{"secretRef": {"name": "x"}}]}),
+            &json!({"envFrom": [{"secretRef": {"name": "x"}}]}),
         )),
     );
     assert!(server.run(20));
