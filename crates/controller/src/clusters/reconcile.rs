@@ -65,6 +65,8 @@ struct Reconcile {
     options: ClusterOptions,
     observed: Observed,
     machines: HashMap<String, Arc<Machine>>,
+    /// The machines of the control plane whose names other clusters have, with their clusters.
+    taken_names: BTreeMap<String, String>,
     requeue_at: Option<Instant>,
 }
 
@@ -74,6 +76,7 @@ impl Reconcile {
         let machines = machines.map(|machine| (machine.name_any(), Arc::clone(machine)));
         Self {
             machines: machines.collect(),
+            taken_names: BTreeMap::new(),
             ctx,
             options,
             observed,
@@ -122,12 +125,15 @@ impl Reconcile {
             Ok(accepted) => accepted,
             Err((reason, message)) => return self.refuse(reason, &message).await,
         };
-        self.write_accepted().await?;
         if !is_deleted && self.sync_control_plane().await? {
             // Whether other clusters claim the machines is known when the watch reports them.
             return Ok(());
         }
         self.report_conflicts().await?;
+        if let Some(message) = self.obstacle(&cluster) {
+            return self.refuse("MachineRefused", &message).await;
+        }
+        self.write_accepted().await?;
         self.release_forced_machines().await?;
         self.run_flows(&tree, provider).await
     }
@@ -237,13 +243,7 @@ impl Reconcile {
         }
         for (name, machine) in &desired {
             match self.machines.get(name) {
-                None => {
-                    has_changed = true;
-                    match api.create(&PostParams::default(), machine).await {
-                        Err(kube::Error::Api(reply)) if reply.code == 409 => {}
-                        result => drop(result?),
-                    }
-                }
+                None => has_changed |= self.create_machine(&api, machine).await?,
                 Some(known) if is_owned(known, &cluster) && known.spec != machine.spec => {
                     let mut changed = Machine::clone(known);
                     changed.spec = machine.spec.clone();
@@ -265,6 +265,21 @@ impl Reconcile {
             has_changed = true;
         }
         Ok(has_changed)
+    }
+
+    /// Creates a Machine of the control plane. Returns whether it exists then.
+    async fn create_machine(&mut self, api: &Api<Machine>, machine: &Machine) -> Result<bool, Error> {
+        match api.create(&PostParams::default(), machine).await {
+            Err(kube::Error::Api(reply)) if reply.code == 409 => {}
+            result => return Ok(result.map(|_| true)?),
+        }
+        let name = machine.name_any();
+        let existing = api.get_opt(&name).await?;
+        let Some(other) = existing.filter(|it| it.spec.cluster != machine.spec.cluster) else {
+            return Ok(true);
+        };
+        self.taken_names.insert(name, other.spec.cluster);
+        Ok(false)
     }
 
     /// Reports machines that cannot take part.
@@ -371,11 +386,6 @@ impl Reconcile {
                 Next::Release => return self.release().await,
                 Next::Idle => return Ok(()),
             };
-            if let Some(message) = self.obstacle(&run) {
-                let now = format_time(self.now());
-                let refused = status::refused(&cluster, "MachineRefused", &message, &now);
-                return self.write_cluster_status(&refused).await;
-            }
             let (inputs, pass) = self.pass(tree, provider, run).await?;
             self.settle(&inputs, &pass.outcome).await?;
             if pass.outcome != outrigger_flow::Outcome::Done {
@@ -394,17 +404,23 @@ impl Reconcile {
         machines.cloned().collect()
     }
 
-    /// Why a flow cannot begin: it needs all machines of the control plane.
-    fn obstacle(&self, run: &Run) -> Option<String> {
-        if run.flow != FlowName::Create {
+    /// Why the cluster cannot be created: that needs all machines of the control plane.
+    fn obstacle(&self, cluster: &Cluster) -> Option<String> {
+        if lifecycle::is_deleted(cluster) || lifecycle::installed_version(cluster).is_some() {
             return None;
         }
-        let mut machines = self.machines.values();
-        machines.find_map(|machine| {
+        let machines = self.machines.iter();
+        let refused = machines.filter_map(|(name, machine)| {
             let is_needed = machine.spec.role == MachineRole::ControlPlane;
-            let refusal = self.refusal(machine).filter(|_| is_needed)?;
-            Some(format!("{}: {refusal}", machine.name_any()))
-        })
+            Some((name, self.refusal(machine).filter(|_| is_needed)?))
+        });
+        let taken = self.taken_names.iter().map(|(name, cluster)| {
+            let refusal = format!("a machine of this name belongs to cluster {cluster}");
+            (name, refusal)
+        });
+        // The same one each time, so that the status does not change.
+        let (name, refusal) = refused.chain(taken).min()?;
+        Some(format!("{name}: {refusal}"))
     }
 
     fn inputs(&self, tree: &Tree, provider: &dyn Provider, run: Run) -> Inputs {

@@ -70,6 +70,60 @@ async fn a_machine_belongs_to_the_first_cluster_that_claims_it() {
 }
 
 #[tokio::test]
+async fn a_refused_cluster_keeps_one_status_and_is_not_written_again() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    // Both machines belong to the other cluster.
+    fixture.create("b", json!({})).await;
+    let refused = |cluster: &Cluster| {
+        has_condition(
+            cluster,
+            "Accepted",
+            ConditionStatus::False,
+            "MachineRefused",
+        )
+    };
+    let cluster = fixture.until("b", refused).await;
+    let message = cluster.status.unwrap().message;
+    let expected = "b-10-0-0-1: 10.0.0.1:22 belongs to machine a-10-0-0-1 of cluster a";
+    assert_eq!(message, expected);
+    fixture.harness.connection.take_requests();
+    let machines = json!([{"ip": "10.0.0.3", "password": "eA=="}]);
+    fixture.create("c", json!({"machines": machines})).await;
+    fixture.until_running("c").await;
+    let mut requests = fixture.harness.connection.take_requests();
+    requests.retain(|it| it.starts_with("PATCH") && it.contains("/b"));
+    assert_eq!(requests, [""; 0]);
+    // The address is free when the other machine has another one.
+    let machines =
+        json!([{"ip": "10.0.0.7", "password": "eA=="}, {"ip": "10.0.0.8", "password": "eA=="}]);
+    fixture
+        .patch("a", json!({"spec": {"machines": machines}}))
+        .await;
+    fixture.until_running("b").await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_machine_name_of_another_cluster_is_reported() {
+    let fixture = Fixture::new().await;
+    fixture.add_worker("a-10-0-0-1", "other", "10.0.0.9").await;
+    fixture.create("a", json!({})).await;
+    let cluster = fixture
+        .until("a", |cluster| {
+            let kind = ("Accepted", ConditionStatus::False, "MachineRefused");
+            has_condition(cluster, kind.0, kind.1, kind.2)
+        })
+        .await;
+    assert_eq!(
+        cluster.status.unwrap().message,
+        "a-10-0-0-1: a machine of this name belongs to cluster other"
+    );
+    fixture.close().await;
+}
+
+#[tokio::test]
 async fn a_cluster_that_is_deleted_while_it_is_created_stops_what_runs() {
     let fixture = Fixture::new().await;
     fixture.machines.hang(SECOND, "PreInstall");
