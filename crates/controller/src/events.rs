@@ -1,12 +1,11 @@
-//! Records Kubernetes events about plugins, in the background.
+//! Records Kubernetes events about plugins, clusters and machines, in the background.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use kube::{Client, Resource as _};
-use outrigger_api::plugin::Plugin;
+use kube::{Client, Resource, ResourceExt as _};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
@@ -22,7 +21,7 @@ const MAX_RECORDERS: usize = 10_000;
 /// Minimum time between two events, so that they do not compete with reconciles.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// An event about a plugin.
+/// An event about a plugin, cluster or machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PluginEvent {
     pub(crate) is_warning: bool,
@@ -62,10 +61,11 @@ impl EventRecorder {
     }
 
     /// Queues an event. Never blocks; drops the event if the queue is full.
-    pub(crate) fn emit(&self, plugin: &Plugin, event: PluginEvent) {
-        let result = self.sender.try_send((plugin.object_ref(&()), event));
+    pub(crate) fn emit(&self, object: &impl Resource<DynamicType = ()>, event: PluginEvent) {
+        let result = self.sender.try_send((object.object_ref(&()), event));
         if result.is_err() {
-            tracing::debug!(plugin = plugin.name(), "event queue is full, event dropped");
+            let object = object.name_any();
+            tracing::debug!(object, "event queue is full, event dropped");
         }
     }
 }
