@@ -28,6 +28,9 @@ pub const REFRESH: &str = "outrigger.dev/refresh";
 /// On a cluster: a new value, such as the current time, tries steps again that failed or wait for another try.
 pub const RETRY: &str = "outrigger.dev/retry";
 
+/// On a cluster: the version that it may be downgraded to. Any other version that is older than the installed one is refused.
+pub const ALLOW_DOWNGRADE: &str = "outrigger.dev/allow-downgrade";
+
 /// On a cluster of `outrigger up`, `"true"`: its machines are stand-ins, processes that the command starts on the loopback
 /// addresses of the spec.
 pub const STAND_IN_MACHINES: &str = "outrigger.dev/stand-in-machines";

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::condition::Condition;
 use crate::flow_status::{DelegationLease, FlowStatus, HookStatus};
 use crate::machine::MachineAccess;
+use crate::pattern::VERSION_OR_EMPTY;
 use crate::repository::SecretReference;
 
 mod features;
@@ -51,9 +52,10 @@ pub struct ClusterSpec {
     /// Name for people
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// Version of Kubernetes, such as 1.34.1. Another version upgrades the cluster
+    /// Version of Kubernetes, such as 1.34.1. A later version upgrades the cluster; an older one is refused unless the
+    /// annotation `outrigger.dev/allow-downgrade` has it
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 64), regex(pattern = VERSION_OR_EMPTY))]
     pub version: String,
     /// The provider that installs the machines. Defaults to `stand-in`, which installs nothing
     #[serde(default, skip_serializing_if = "Option::is_none")]

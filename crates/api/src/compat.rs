@@ -23,16 +23,18 @@ mod tests;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt as _;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cluster::Cluster;
+use crate::machine::Machine;
 use crate::plugin::Plugin;
 use crate::{GROUP, VERSION};
 
 pub use comments::strip_comments;
 pub use error::Error;
 pub use foreign_kind::ForeignKind;
-pub use origin::MIRRORS;
+pub use origin::{MIRRORS, origin_of};
 
 /// The custom resource definitions of the foreign kinds that are mirrored, for clusters that do not have them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
@@ -68,19 +70,33 @@ pub fn read_cluster(object: Value) -> Result<Option<Cluster>, Error> {
     if is_kind(&tkestack_cluster::resource().api_version) {
         return tkestack_cluster::convert(object).map(Some);
     }
-    if !is_kind(&format!("{GROUP}/{VERSION}")) {
+    let Some(mut cluster) = read_own::<Cluster>(object)? else {
         return Ok(None);
-    }
-    let mut object = object;
-    if object["metadata"].is_null() {
-        object["metadata"] = serde_json::json!({});
-    }
-    unknown_fields::check(&object, &Cluster::crd())?;
-    let cluster: Result<Cluster, _> = serde_json::from_value(object);
-    let mut cluster = cluster.map_err(|source| Error::Deserialize { source })?;
+    };
     if cluster.metadata.name.is_none() {
         let prefix = cluster.metadata.generate_name;
         cluster.metadata.generate_name = prefix.or_else(|| Some("cls-".to_owned()));
     }
     Ok(Some(cluster))
+}
+
+/// Reads a machine. `None` for objects of other kinds.
+pub fn read_machine(object: Value) -> Result<Option<Machine>, Error> {
+    read_own(object)
+}
+
+fn read_own<K>(mut object: Value) -> Result<Option<K>, Error>
+where
+    K: kube::Resource<DynamicType = ()> + kube::CustomResourceExt + DeserializeOwned,
+{
+    let is_own = object["apiVersion"].as_str() == Some(&format!("{GROUP}/{VERSION}"));
+    if !is_own || object["kind"].as_str() != Some(&K::kind(&())) {
+        return Ok(None);
+    }
+    if object["metadata"].is_null() {
+        object["metadata"] = serde_json::json!({});
+    }
+    unknown_fields::check(&object, &K::crd())?;
+    let read = serde_json::from_value(object).map(Some);
+    read.map_err(|source| Error::Deserialize { source })
 }

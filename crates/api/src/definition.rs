@@ -38,6 +38,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         }),
         finish(&Repository::crd(), |_| {}),
         finish(&Cluster::crd(), |schema| {
+            set_rules(schema, &cluster::rules::object());
             add_rules(schema, "", &cluster::rules::spec());
             add_rules(
                 schema,
@@ -119,14 +120,18 @@ fn to_structural(schema: &mut Value) {
 
 /// Adds rules to a field of `spec`.
 fn add_rules(schema: &mut Value, pointer: &str, rules: &[Rule]) {
+    let field = schema
+        .pointer_mut(&format!("/properties/spec{pointer}"))
+        .expect("the schema has the field");
+    set_rules(field, rules);
+}
+
+fn set_rules(schema: &mut Value, rules: &[Rule]) {
     let rules: Vec<Value> = rules
         .iter()
         .map(|rule| json!({"rule": rule.rule, "message": rule.message}))
         .collect();
-    let field = schema
-        .pointer_mut(&format!("/properties/spec{pointer}"))
-        .expect("the schema has the field");
-    field["x-kubernetes-validations"] = Value::Array(rules);
+    schema["x-kubernetes-validations"] = Value::Array(rules);
 }
 
 #[cfg(test)]

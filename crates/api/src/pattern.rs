@@ -11,3 +11,7 @@ pub(crate) const DNS_NAME: &str =
 pub(crate) const DURATION: &str = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$";
 
 pub(crate) const REPOSITORY_URL: &str = "^(https?|file|oci)://.+$";
+
+/// A version of Kubernetes, such as `1.34.1`, or nothing.
+pub(crate) const VERSION_OR_EMPTY: &str =
+    r"^(v?[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?)?$";

@@ -36,6 +36,12 @@ macro_rules! reasons {
             }
         }
 
+        impl From<$type> for &'static str {
+            fn from(reason: $type) -> Self {
+                reason.as_str()
+            }
+        }
+
         impl PartialEq<$type> for str {
             fn eq(&self, other: &$type) -> bool {
                 self == other.as_str()

@@ -50,10 +50,19 @@ fn message(task: &TaskStatus) -> String {
         TaskState::Delegated => format!("waiting for {owner} until {deadline}"),
         TaskState::Retrying => format!(
             "attempt {attempt} failed, next try at {}: {}",
-            task.next_try.as_deref().unwrap_or("once"),
+            seconds(task.next_try.as_deref().unwrap_or("once")),
             task.message
         ),
+        TaskState::Failed if attempt == 1 => format!("failed: {}", task.message),
         TaskState::Failed => format!("failed after {attempt} attempts: {}", task.message),
+    }
+}
+
+/// A time without fractions of a second: `2026-01-01T00:00:00Z`.
+fn seconds(time: &str) -> String {
+    match time.parse::<jiff::Timestamp>() {
+        Ok(time) => time.round(jiff::Unit::Second).unwrap_or(time).to_string(),
+        Err(_) => time.to_owned(),
     }
 }
 
@@ -107,6 +116,20 @@ mod tests {
             "waiting for my-operator until 2026-01-01T01:00:00Z"
         );
         assert_eq!(condition.observed_generation, Some(3));
+    }
+
+    #[test]
+    fn messages_count_attempts_in_words_and_have_no_fractions_of_seconds() {
+        let mut retrying = task(TaskState::Retrying, "");
+        retrying.next_try = Some("2026-01-01T00:00:00.123456789Z".into());
+        retrying.message = "exit code 1".into();
+        assert_eq!(
+            message(&retrying),
+            "attempt 1 failed, next try at 2026-01-01T00:00:00Z: exit code 1"
+        );
+        let mut failed = task(TaskState::Failed, "");
+        failed.message = "exit code 1".into();
+        assert_eq!(message(&failed), "failed: exit code 1");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use outrigger_api::machine::{Machine, MachineRole};
 use serde_json::{Map, Value, json};
 
 use crate::Command;
+use crate::lifecycle::plain_version;
 use crate::steps::hook_timeout;
 
 /// Prefixes of labels and annotations that tools write for themselves. Many record the whole object, with the credentials
@@ -119,7 +120,10 @@ pub(crate) fn hook_command(
         ("OUTRIGGER_ROLE", role.to_owned()),
         ("OUTRIGGER_HOOK", hook.name.to_owned()),
         ("OUTRIGGER_ATTEMPT", attempt.to_string()),
-        ("OUTRIGGER_VERSION", cluster.spec.version.clone()),
+        (
+            "OUTRIGGER_VERSION",
+            plain_version(&cluster.spec.version).to_owned(),
+        ),
     ]);
     let context = context(&environment, cluster, machine).to_string();
     Ok(Command {

@@ -8,6 +8,7 @@
 //!
 //! Everything that decides is pure. `execute` does the work of one attempt through the port [`Remote`].
 
+mod access;
 mod claims;
 mod conditions;
 mod execute;
@@ -21,6 +22,7 @@ mod remote;
 pub mod status;
 mod steps;
 
+pub use access::check_access;
 pub use claims::{Claim, conflicts};
 pub use conditions::{conditions, current_step};
 pub use execute::{Execution, execute, stop};

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use outrigger_api::annotation::FORCE;
+use outrigger_api::annotation::{ALLOW_DOWNGRADE, FORCE};
 use outrigger_api::cluster::{Cluster, ClusterType};
+use outrigger_api::flow_status::TaskState;
 use outrigger_api::machine::{Machine, MachineRole};
 use outrigger_api::step::FlowName;
 use outrigger_flow::Outcome;
+use outrigger_gostd::semver::Version;
 
 #[cfg(test)]
 mod tests;
@@ -149,23 +151,52 @@ pub fn needs_install(machine: &Machine) -> bool {
     version.is_none() && !is_removed(machine)
 }
 
-/// Whether anything was done on a machine.
+/// Whether anything may have been done on a machine: it was reached, or is being connected to.
 pub fn has_begun(machine: &Machine) -> bool {
-    let status = machine.status.as_ref();
-    status.is_some_and(|status| status.flow.is_some() || status.version.is_some())
+    let Some(status) = &machine.status else {
+        return false;
+    };
+    let tasks = status.flow.iter().flat_map(|flow| &flow.tasks);
+    let is_working = tasks
+        .into_iter()
+        .any(|task| matches!(task.state, TaskState::Running | TaskState::Done));
+    status.version.is_some() || status.host_key.is_some() || is_working
+}
+
+/// A version without the prefix that people may write: `v1.34.1` is `1.34.1`.
+pub fn plain_version(version: &str) -> &str {
+    version.strip_prefix('v').unwrap_or(version)
+}
+
+/// Whether a text is a version, such as `1.34.1`.
+pub fn is_version(text: &str) -> bool {
+    Version::parse(text).is_ok()
 }
 
 /// The version that the cluster was created with or upgraded to. An imported cluster may not have one.
 pub fn installed_version(cluster: &Cluster) -> Option<&str> {
-    cluster.status.as_ref()?.version.as_deref()
+    let version = cluster.status.as_ref()?.version.as_deref();
+    version.map(plain_version)
 }
 
 /// The version of the spec, for the status: that of an imported cluster is not known.
 pub fn desired_version(cluster: &Cluster) -> &str {
     match cluster.spec.kind {
         ClusterType::Imported if cluster.spec.version.is_empty() => "unknown",
-        _ => &cluster.spec.version,
+        _ => plain_version(&cluster.spec.version),
     }
+}
+
+/// Why the version of the spec is refused: it is older than the installed one, and no annotation allows it.
+pub fn refused_downgrade(cluster: &Cluster) -> Option<String> {
+    let (installed, desired) = (installed_version(cluster)?, desired_version(cluster));
+    let parse = |version: &str| Version::parse(version).ok();
+    let is_older = parse(desired)?.compare(&parse(installed)?).is_lt();
+    let annotations = cluster.metadata.annotations.as_ref();
+    let allowed = annotations.and_then(|all| all.get(ALLOW_DOWNGRADE));
+    let is_allowed = allowed.is_some_and(|version| plain_version(version) == desired);
+    let is_refused = is_older && !is_allowed && !is_deleted(cluster);
+    is_refused.then(|| format!("{desired} is older than the installed version {installed}"))
 }
 
 fn needs_upgrade(cluster: &Cluster, current: Option<&Run>) -> bool {
@@ -195,7 +226,8 @@ fn run_id(cluster: &Cluster, current: Option<Run>, flow: FlowName) -> String {
         return format!("1-{suffix}");
     };
     let (number, rest) = current.id.split_once('-').unwrap_or(("0", ""));
-    if rest == suffix {
+    let is_same_upgrade = version_of(&current.id) == Some(desired_version(cluster));
+    if rest == suffix || (flow == FlowName::Upgrade && is_same_upgrade) {
         return current.id;
     }
     let number: u64 = number.parse().unwrap_or(0);
@@ -204,6 +236,8 @@ fn run_id(cluster: &Cluster, current: Option<Run>, flow: FlowName) -> String {
 
 fn version_of(run: &str) -> Option<&str> {
     let (_, rest) = run.split_once('-')?;
-    rest.strip_prefix(FlowName::Upgrade.as_str())?
-        .strip_prefix('-')
+    let version = rest
+        .strip_prefix(FlowName::Upgrade.as_str())?
+        .strip_prefix('-');
+    version.map(plain_version)
 }

@@ -13,6 +13,7 @@ mod jumps;
 mod ssh;
 
 pub use ssh::Ssh;
+pub(crate) use ssh::credentials;
 
 /// A program to run on a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +83,13 @@ pub trait Remote: Debug + Send + Sync {
     /// Removes files. Missing ones are not an error.
     fn remove<'a>(&'a self, paths: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>>;
 
+    /// Removes the records of all attempts at tasks that are never attempted again.
+    fn forget<'a>(&'a self, tasks: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>>;
+
     fn facts(&self) -> BoxFuture<'_, Result<MachineFacts, RemoteError>>;
+
+    /// What the kernel drew at random when the machine booted.
+    fn boot_id(&self) -> BoxFuture<'_, Result<String, RemoteError>>;
 
     /// The host key that the machine presented.
     fn host_key(&self) -> Option<String>;

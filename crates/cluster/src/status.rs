@@ -36,8 +36,8 @@ pub fn of_machine(
         .iter()
         .any(|task| task.state == TaskState::Failed);
     status.phase = match inputs.run.flow {
-        FlowName::Delete | FlowName::ScaleDown => MachinePhase::Terminating,
         _ if has_failed => MachinePhase::Failed,
+        FlowName::Delete | FlowName::ScaleDown => MachinePhase::Terminating,
         _ if is_finished => MachinePhase::Running,
         FlowName::Upgrade => MachinePhase::Upgrading,
         FlowName::Create | FlowName::ScaleUp => MachinePhase::Initializing,
@@ -123,7 +123,7 @@ pub fn after_pass(
             // The cluster works, whatever became of these machines.
             status.phase = ClusterPhase::Running;
         }
-        (Outcome::Failed(_), FlowName::Create | FlowName::Upgrade) => {
+        (Outcome::Failed(_), FlowName::Create | FlowName::Upgrade | FlowName::Delete) => {
             status.phase = ClusterPhase::Failed;
         }
         _ => status.phase = phase(flow),
@@ -144,8 +144,12 @@ pub fn refused(cluster: &Cluster, reason: &str, message: &str, now: &str) -> Clu
         now,
     );
     message.clone_into(&mut status.message);
+    let is_running = status.phase == ClusterPhase::Running;
     status.phase = if cluster.metadata.deletion_timestamp.is_some() {
         ClusterPhase::Terminating
+    } else if is_running {
+        // The cluster works as it was before the change.
+        ClusterPhase::Running
     } else {
         ClusterPhase::Failed
     };
@@ -218,6 +222,7 @@ fn failures(machines: &[&Machine]) -> Option<String> {
     let first = messages.first()?;
     Some(match messages.len() {
         1 => first.clone(),
+        2 => format!("{first} (and 1 other machine)"),
         more => format!("{first} (and {} other machines)", more - 1),
     })
 }

@@ -65,8 +65,12 @@ impl Effect<'_> {
 
 /// Another cluster of the same name has another uid.
 pub(crate) fn task_of(cluster: &Cluster, attempt: &Attempt) -> String {
+    task(cluster, attempt.task.step)
+}
+
+fn task(cluster: &Cluster, step: &str) -> String {
     let uid = cluster.metadata.uid.as_deref().unwrap_or_default();
-    format!("{uid}/{}", attempt.task.step)
+    format!("{uid}/{step}")
 }
 
 /// What a step found out, for the status.

@@ -5,6 +5,7 @@
 
 mod delegations;
 mod executor;
+mod identities;
 mod index;
 mod objects;
 mod reconcile;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use outrigger_cluster::{Connect, Ssh};
 
+pub(crate) use identities::Identities;
 pub(crate) use index::{ClusterIndex, Observed};
 pub(crate) use reconcile::{Outcome, run};
 pub use remotes::login;

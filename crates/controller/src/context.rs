@@ -7,6 +7,7 @@ use outrigger_api::plugin::Plugin;
 use outrigger_flow::Identity;
 use tokio::sync::mpsc::Sender;
 
+use crate::clusters::Identities;
 use crate::events::EventRecorder;
 use crate::resolution::Resolutions;
 use crate::sources::Sources;
@@ -21,6 +22,7 @@ pub(crate) struct Context {
     pub(crate) sources: Sources,
     pub(crate) recorder: EventRecorder,
     pub(crate) resolutions: Resolutions,
+    pub(crate) identities: Identities,
     /// To the controller loop.
     pub(crate) events: Sender<WatchEvent>,
     /// The image registry in the cluster-wide defaults.
@@ -44,6 +46,7 @@ impl Context {
             ),
             recorder: EventRecorder::start(client.clone()),
             resolutions: Resolutions::default(),
+            identities: Identities::default(),
             cluster_registry: RwLock::default(),
             holder: format!("outrigger-{:016x}", getrandom::u64().unwrap_or_default()),
             client,

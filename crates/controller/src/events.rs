@@ -1,13 +1,11 @@
-//! Records Kubernetes events about plugins, in the background.
+//! Records Kubernetes events about plugins, clusters and machines, in the background.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use kube::{Client, Resource as _};
-use outrigger_api::plugin::Plugin;
-use outrigger_api::reason::EventReason;
+use kube::{Client, Resource, ResourceExt as _};
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
@@ -23,24 +21,24 @@ const MAX_RECORDERS: usize = 10_000;
 /// Minimum time between two events, so that they do not compete with reconciles.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// An event about a plugin.
+/// An event about a plugin, cluster or machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PluginEvent {
     pub(crate) is_warning: bool,
-    pub(crate) reason: EventReason,
+    pub(crate) reason: &'static str,
     pub(crate) note: String,
 }
 
 impl PluginEvent {
-    pub(crate) fn normal(reason: EventReason, note: impl Into<String>) -> Self {
+    pub(crate) fn normal(reason: impl Into<&'static str>, note: impl Into<String>) -> Self {
         Self {
             is_warning: false,
-            reason,
+            reason: reason.into(),
             note: note.into(),
         }
     }
 
-    pub(crate) fn warning(reason: EventReason, note: impl Into<String>) -> Self {
+    pub(crate) fn warning(reason: impl Into<&'static str>, note: impl Into<String>) -> Self {
         Self {
             is_warning: true,
             ..Self::normal(reason, note)
@@ -62,10 +60,11 @@ impl EventRecorder {
     }
 
     /// Queues an event. Never blocks; drops the event if the queue is full.
-    pub(crate) fn emit(&self, plugin: &Plugin, event: PluginEvent) {
-        let result = self.sender.try_send((plugin.object_ref(&()), event));
+    pub(crate) fn emit(&self, object: &impl Resource<DynamicType = ()>, event: PluginEvent) {
+        let result = self.sender.try_send((object.object_ref(&()), event));
         if result.is_err() {
-            tracing::debug!(plugin = plugin.name(), "event queue is full, event dropped");
+            let object = object.name_any();
+            tracing::debug!(object, "event queue is full, event dropped");
         }
     }
 }
@@ -84,7 +83,7 @@ async fn publish_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReferen
             } else {
                 EventType::Normal
             },
-            reason: event.reason.to_string(),
+            reason: event.reason.to_owned(),
             note: Some(truncated(&event.note)),
             action: "Reconcile".to_owned(),
             secondary: None,

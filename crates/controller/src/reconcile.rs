@@ -352,7 +352,7 @@ impl Reconcile {
     }
 
     fn emit(&self, event: PluginEvent) {
-        self.ctx.recorder.emit(&self.current, event);
+        self.ctx.recorder.emit(self.current.as_ref(), event);
     }
 
     fn progress(&self) -> Progress {

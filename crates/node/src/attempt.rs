@@ -99,6 +99,30 @@ impl Machine {
         self.attempt("cancel", attempt, &nothing).await
     }
 
+    /// Removes the records of all attempts at these tasks, and the state folder if nothing else is in it. None of the
+    /// tasks may be attempted any more: what ended would run again.
+    pub async fn forget_attempts(&self, tasks: &[String]) -> Result<(), RunError> {
+        let state = self.state_folder().await?;
+        let files: Vec<String> = tasks
+            .iter()
+            .map(|task| format!("{}.*", key(task)))
+            .collect();
+        let program = format!(
+            "s={}; s=${{s:-${{HOME:-/}}/.outrigger}}; cd \"$s/attempts\" 2>/dev/null || exit 0\nrm -f -- {}\n\
+             cd / && rmdir \"$s/attempts\" \"$s\" 2>/dev/null; exit 0",
+            quote(&state),
+            files.join(" "),
+        );
+        let command = Command::shell(program).timeout(Duration::from_mins(1));
+        self.run(&command).await.map(drop)
+    }
+
+    async fn state_folder(&self) -> Result<String, RunError> {
+        let is_root = self.privilege().await?.is_root();
+        let default = if is_root { STATE } else { "" };
+        Ok(self.state().unwrap_or(default).to_owned())
+    }
+
     async fn attempt(
         &self,
         verb: &str,
@@ -169,12 +193,10 @@ impl Machine {
         attempt: &AttemptId,
         command: &Command,
     ) -> Result<String, RunError> {
-        let is_root = self.privilege().await?.is_root();
-        let default = if is_root { STATE } else { "" };
-        let state = self.state().unwrap_or(default);
+        let state = self.state_folder().await?;
         Ok(format!(
             "{ATTEMPT}attempt {} {} {} {} {verb} {}",
-            quote(state),
+            quote(&state),
             key(&attempt.task),
             key(&attempt.id),
             command.timeout.as_secs().max(1),

@@ -1,8 +1,10 @@
 //! Runs commands: captured and streamed output, timeout, and the end of the whole process group.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::{self, Answer};
@@ -216,8 +218,22 @@ impl Drop for Running {
             return;
         };
         let machine = self.machine.clone();
-        runtime.spawn(async move { kill(&machine, group).await });
+        KILLS.send_modify(|count| *count += 1);
+        runtime.spawn(async move {
+            kill(&machine, group).await;
+            KILLS.send_modify(|count| *count -= 1);
+        });
     }
+}
+
+/// How many commands that were dropped are being killed.
+static KILLS: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
+
+/// Waits until all commands are killed whose futures were dropped: for processes that are about to end.
+pub async fn dropped_commands_killed() {
+    let mut kills = KILLS.subscribe();
+    // The sender is never dropped.
+    let _ = kills.wait_for(|count| *count == 0).await;
 }
 
 /// Ends a process group: it may clean up for two seconds, then it is killed.

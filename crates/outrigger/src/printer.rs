@@ -165,12 +165,64 @@ fn table<T: Row>(rows: &[T], is_colored: bool) -> String {
     text
 }
 
+/// Text of machines and other systems as one line that a terminal can show: without control characters, escape sequences
+/// and marks that change the direction of text.
+pub(crate) fn printable(text: &str) -> String {
+    let text = without_escapes(text);
+    let is_unsafe = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(' '),
+            c if is_unsafe(c) => {}
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Removes escape sequences, with their parameters and texts.
+fn without_escapes(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let introducer = match c {
+            '\x1b' => chars.next(),
+            '\u{9b}' => Some('['),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => Some(']'),
+            c => {
+                kept.push(c);
+                continue;
+            }
+        };
+        match introducer {
+            // Parameters, then one final character.
+            Some('[') => while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {},
+            // A text up to BEL or ST.
+            Some(']' | 'P' | 'X' | '^' | '_') => {
+                while let Some(c) = chars.next() {
+                    if c == '\x1b' {
+                        chars.next_if_eq(&'\\');
+                        break;
+                    }
+                    if matches!(c, '\x07' | '\u{9c}' | '\n') {
+                        break;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    kept
+}
+
 /// Joins the lines of a cell: a row is one line.
 fn in_one_line(cell: &str) -> String {
-    if !cell.contains('\n') {
-        return cell.to_owned();
-    }
     let lines = cell.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines = lines.map(printable);
     lines.collect::<Vec<_>>().join(" ")
 }
 
@@ -199,6 +251,21 @@ mod tests {
             table(&rows, false),
             "PHASE    MESSAGE\nFailed   two errors: - a - b\n"
         );
+    }
+
+    #[test]
+    fn escape_sequences_of_other_systems_do_not_reach_the_terminal() {
+        let cases = [
+            ("a\x1b[31mred\x1b[0m", "ared"),
+            ("\x1b]52;c;ZXZpbA==\x07clip", "clip"),
+            ("\x1b]0;title\x1b\\text", "text"),
+            ("\u{9b}2Jtext\u{202e}\x07\r", "text"),
+            ("two\nlines\tand a tab", "two lines and a tab"),
+            ("日本 …", "日本 …"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(printable(text), expected, "{text:?}");
+        }
     }
 
     #[test]

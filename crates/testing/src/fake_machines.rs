@@ -41,6 +41,10 @@ struct State {
     begun: BTreeSet<(String, String, String)>,
     ended: BTreeMap<(String, String, String), Outcome>,
     passwords: BTreeMap<String, Vec<u8>>,
+    /// Machines that were connected to.
+    reached: BTreeSet<String>,
+    /// Further addresses of machines, with their first ones.
+    aliases: BTreeMap<String, String>,
 }
 
 impl FakeMachines {
@@ -103,6 +107,19 @@ impl FakeMachines {
         }
     }
 
+    /// Makes an address one of the machine that has another address.
+    pub fn alias(&self, address: &str, of: &str) {
+        let mut state = self.state();
+        state.aliases.insert(address.to_owned(), of.to_owned());
+    }
+
+    /// The records of attempts on a machine.
+    pub fn attempts(&self, address: &str) -> Vec<String> {
+        let state = self.state();
+        let begun = state.begun.iter().filter(|(at, _, _)| at == address);
+        begun.map(|(_, _, attempt)| attempt.clone()).collect()
+    }
+
     /// Waits until a hook begins on a machine.
     pub async fn until_begun(&self, address: &str, hook: &str) {
         loop {
@@ -141,11 +158,20 @@ struct FakeMachine {
 
 impl FakeMachine {
     fn check_online(&self) -> Result<(), RemoteError> {
-        if self.machines.state().offline.contains(&self.address) {
+        let mut state = self.machines.state();
+        if state.offline.contains(&self.address) {
             let message = format!("failed to connect to {}", self.address);
             return Err(RemoteError { message });
         }
+        state.reached.insert(self.address.clone());
         Ok(())
+    }
+
+    /// The first address of the machine.
+    fn identity(&self) -> String {
+        let state = self.machines.state();
+        let identity = state.aliases.get(&self.address);
+        identity.unwrap_or(&self.address).clone()
     }
 
     async fn run_once(
@@ -264,6 +290,31 @@ impl Remote for FakeMachine {
         .boxed()
     }
 
+    fn forget<'a>(&'a self, tasks: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
+        async move {
+            self.check_online()?;
+            let mut state = self.machines.state();
+            let is_kept =
+                |address: &str, task: &String| address != self.address || !tasks.contains(task);
+            state
+                .begun
+                .retain(|(address, task, _)| is_kept(address, task));
+            state
+                .ended
+                .retain(|(address, task, _), _| is_kept(address, task));
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn boot_id(&self) -> BoxFuture<'_, Result<String, RemoteError>> {
+        async move {
+            self.check_online()?;
+            Ok(format!("boot of {}", self.identity()))
+        }
+        .boxed()
+    }
+
     fn facts(&self) -> BoxFuture<'_, Result<MachineFacts, RemoteError>> {
         async move {
             self.check_online()?;
@@ -277,6 +328,7 @@ impl Remote for FakeMachine {
     }
 
     fn host_key(&self) -> Option<String> {
-        Some(format!("SHA256:{}", self.address))
+        let is_reached = self.machines.state().reached.contains(&self.address);
+        is_reached.then(|| format!("SHA256:{}", self.identity()))
     }
 }

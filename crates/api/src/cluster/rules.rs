@@ -1,7 +1,18 @@
 //! CEL validation rules of the custom resource definitions of Cluster and Machine.
 
+use super::validation::MAX_NAME;
 use crate::definition::Rule;
 use crate::hook::Hook;
+
+/// Rules of the object.
+pub(crate) fn object() -> Vec<Rule> {
+    vec![Rule::new(
+        format!("size(self.metadata.name) <= {MAX_NAME}"),
+        format!(
+            "the name has more than {MAX_NAME} characters; the names of machines begin with it"
+        ),
+    )]
+}
 
 /// Rules of `spec`. Rules with `oldSelf` are transition rules.
 pub(crate) fn spec() -> Vec<Rule> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use outrigger_apimachinery::syntax;
 use outrigger_gostd::semver::Version;
 
 use super::{Cluster, ClusterType, Features};
@@ -13,9 +14,13 @@ use crate::step;
 
 mod paths;
 
+/// Leaves room in the name of a machine for its address.
+pub(super) const MAX_NAME: usize = 200;
+
 /// Returns the invalid fields of a cluster, in the order of the fields.
 pub fn validate(cluster: &Cluster) -> Vec<FieldError> {
     let mut errors = FieldErrors::default();
+    check_name(cluster, &mut errors);
     check_type(cluster, &mut errors);
     check_network(cluster, &mut errors);
     check_machines(cluster, &mut errors);
@@ -23,6 +28,21 @@ pub fn validate(cluster: &Cluster) -> Vec<FieldError> {
     check_hooks(&cluster.spec.features, &mut errors);
     check_steps(&cluster.spec.features, &mut errors);
     errors.list
+}
+
+fn check_name(cluster: &Cluster, errors: &mut FieldErrors) {
+    let Some(name) = &cluster.metadata.name else {
+        return;
+    };
+    let problems = syntax::dns1123_subdomain(name);
+    if let Some(problem) = problems.first() {
+        errors.add("metadata.name", format!("{name:?}: {problem}"));
+    } else if name.len() > MAX_NAME {
+        errors.add(
+            "metadata.name",
+            format!("has more than {MAX_NAME} characters; the names of machines begin with it"),
+        );
+    }
 }
 
 fn check_type(cluster: &Cluster, errors: &mut FieldErrors) {

@@ -26,7 +26,7 @@ pub enum Error {
         text: String,
         reason: String,
     },
-    #[error("failed to deserialize the object: {source}")]
+    #[error("failed to deserialize the object")]
     Deserialize { source: serde_json::Error },
 }
 

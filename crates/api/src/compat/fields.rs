@@ -191,7 +191,7 @@ fn string(path: &str, value: Value) -> Result<String, Error> {
     }
 }
 
-fn mismatch(path: &str, expected: &'static str, found: &Value) -> Error {
+pub(super) fn mismatch(path: &str, expected: &'static str, found: &Value) -> Error {
     Error::Type {
         path: path.to_owned(),
         expected,

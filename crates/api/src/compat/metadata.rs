@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kube::core::ObjectMeta;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Error;
 use super::fields::Fields;
@@ -27,6 +27,26 @@ pub(super) fn convert(value: Value, default_name: Option<String>) -> Result<Obje
         annotations: Some(annotations).filter(|annotations| !annotations.is_empty()),
         ..ObjectMeta::default()
     })
+}
+
+/// Carries changed annotations of the converted object over to the foreign one. Its others stay.
+pub(super) fn change_annotations(object: &mut Value, before: &ObjectMeta, after: &ObjectMeta) {
+    let (before, after) = (&before.annotations, &after.annotations);
+    if before == after {
+        return;
+    }
+    let annotations = &mut object["metadata"]["annotations"];
+    if !annotations.is_object() {
+        *annotations = json!({});
+    }
+    let Some(annotations) = annotations.as_object_mut() else {
+        return;
+    };
+    for name in before.iter().flatten().map(|(name, _)| name) {
+        annotations.remove(name);
+    }
+    let after = after.iter().flatten();
+    annotations.extend(after.map(|(name, value)| (name.clone(), json!(value))));
 }
 
 fn strings(map: Map<String, Value>) -> BTreeMap<String, String> {

@@ -1,12 +1,28 @@
 //! Carries a change of a mirrored plugin over to the object that it mirrors.
 
+use kube::Resource;
+use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use super::{Error, ForeignKind};
+use super::{Error, ForeignKind, metadata, tkestack_cluster};
 use crate::plugin::{Plugin, PluginSpec};
 
-/// Label of plugins that mirror an object; its value is the resource of the object, such as `apps.application.tkestack.io`.
+/// Label of plugins and clusters that mirror an object; its value is the resource of the object, such as
+/// `apps.application.tkestack.io`.
 pub const MIRRORS: &str = "outrigger.dev/mirrors";
+
+/// The kind and the name of the object that a plugin or cluster mirrors.
+pub fn origin_of(mirror: &impl Resource) -> Option<(ApiResource, String)> {
+    let metadata = mirror.meta();
+    let label = metadata.labels.as_ref()?.get(MIRRORS)?;
+    let plugins = ForeignKind::ALL.iter().map(|kind| kind.resource());
+    let mut resources = plugins.chain([tkestack_cluster::resource()]);
+    let resource = resources.find(|it| format!("{}.{}", it.plural, it.group) == *label)?;
+    let mut owners = metadata.owner_references.iter().flatten();
+    let owner = owners
+        .find(|owner| owner.kind == resource.kind && owner.api_version == resource.api_version)?;
+    Some((resource, owner.name.clone()))
+}
 
 impl ForeignKind {
     /// The kind that a plugin mirrors.
@@ -35,9 +51,7 @@ impl ForeignKind {
         if before.spec.values != after.spec.values {
             self.set_values(&mut object, &after.spec);
         }
-        if before.metadata.annotations != after.metadata.annotations {
-            object["metadata"]["annotations"] = json!(after.metadata.annotations);
-        }
+        metadata::change_annotations(&mut object, &before.metadata, &after.metadata);
         if self.convert(object.clone())?.spec == after.spec {
             Ok(object)
         } else {
@@ -130,6 +144,22 @@ mod tests {
         assert_eq!(
             changed["spec"],
             json!({"enabled": false, "repo": "https://x", "name": "web", "version": "2", "values": {"a": 1}})
+        );
+    }
+
+    #[test]
+    fn annotations_that_are_not_mirrored_stay_with_their_object() {
+        let applied = "kubectl.kubernetes.io/last-applied-configuration";
+        let mut object = kubegems(&json!({"enabled": true, "repo": "https://x", "name": "web"}));
+        object["metadata"]["annotations"] = json!({applied: "{}", "a": "1"});
+        let changed = ForeignKind::KubeGemsPlugin.change(&object, |plugin| {
+            let annotations = plugin.metadata.annotations.as_mut().unwrap();
+            annotations.remove("a");
+            annotations.insert("b".to_owned(), "2".to_owned());
+        });
+        assert_eq!(
+            changed.unwrap()["metadata"]["annotations"],
+            json!({applied: "{}", "b": "2"})
         );
     }
 

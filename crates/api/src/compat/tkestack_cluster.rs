@@ -239,6 +239,26 @@ fn files(fields: &mut Fields) -> Result<Vec<File>, Error> {
         .collect()
 }
 
+/// Applies a change of the converted cluster to the object itself: its version and its annotations.
+pub fn change(object: &Value, change: impl FnOnce(&mut Cluster)) -> Result<Value, Error> {
+    let before = convert(object.clone())?;
+    let mut after = before.clone();
+    change(&mut after);
+    let mut object = object.clone();
+    if before.spec.version != after.spec.version {
+        object["spec"]["version"] = json!(after.spec.version);
+    }
+    metadata::change_annotations(&mut object, &before.metadata, &after.metadata);
+    if convert(object.clone())?.spec == after.spec {
+        return Ok(object);
+    }
+    Err(Error::Invalid {
+        path: "spec".to_owned(),
+        reason: "a Cluster of platform.tkestack.io does not support this change".to_owned(),
+        hint: Some("edit the object with kubectl"),
+    })
+}
+
 /// The status of the object, in TKEStack's format, for the cluster that it was converted to.
 pub fn status(cluster: &Cluster) -> Value {
     let status = cluster.status.clone().unwrap_or_default();

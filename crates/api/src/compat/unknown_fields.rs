@@ -1,10 +1,13 @@
-//! Finds fields in objects of our kinds that the kinds do not have.
+//! Finds fields in objects of our kinds that the kinds do not have, or whose values have another type.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use outrigger_apimachinery::nearest::nearest;
 use serde_json::{Map, Value};
 
 use super::Error;
+use super::fields::mismatch;
 
 const OBJECT: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
 
@@ -26,7 +29,7 @@ const METADATA: [&str; 15] = [
     "uid",
 ];
 
-/// Fails at the first field of an object that the definition of its kind does not have.
+/// Fails at the first field of an object that the definition of its kind does not have, or that has another type.
 pub(super) fn check(object: &Value, definition: &CustomResourceDefinition) -> Result<(), Error> {
     let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
     check_names(&fields(object), &OBJECT, "")?;
@@ -39,6 +42,7 @@ pub(super) fn check(object: &Value, definition: &CustomResourceDefinition) -> Re
 }
 
 fn check_value(value: &Value, schema: &Value, path: &str) -> Result<(), Error> {
+    check_type(value, schema, path)?;
     match value {
         Value::Array(items) => items.iter().enumerate().try_for_each(|(at, item)| {
             check_value(item, &schema["items"], &format!("{path}[{at}]"))
@@ -48,10 +52,39 @@ fn check_value(value: &Value, schema: &Value, path: &str) -> Result<(), Error> {
     }
 }
 
+fn check_type(value: &Value, schema: &Value, path: &str) -> Result<(), Error> {
+    let (expected, is_met) = match schema["type"].as_str() {
+        _ if value.is_null() => return Ok(()),
+        Some("string") => ("a string", value.is_string()),
+        Some("integer") => ("an integer", value.is_i64() || value.is_u64()),
+        Some("number") => ("a number", value.is_number()),
+        Some("boolean") => ("a boolean", value.is_boolean()),
+        Some("array") => ("a list", value.is_array()),
+        Some("object") => ("an object", value.is_object()),
+        _ => return Ok(()),
+    };
+    if !is_met {
+        return Err(mismatch(path, expected, value));
+    }
+    let is_base64 = |text: &str| STANDARD.decode(text.trim()).is_ok();
+    if schema["format"] == "byte" && !value.as_str().is_some_and(is_base64) {
+        // The value may be a credential, which is not printed.
+        return Err(Error::Invalid {
+            path: path.to_owned(),
+            reason: "must be base64-encoded".to_owned(),
+            hint: Some("echo -n PASSWORD | base64"),
+        });
+    }
+    Ok(())
+}
+
 fn check_object(fields: &Map<String, Value>, schema: &Value, path: &str) -> Result<(), Error> {
     let Some(properties) = schema["properties"].as_object() else {
         // A map, or any object.
-        return Ok(());
+        let values = &schema["additionalProperties"];
+        return fields
+            .iter()
+            .try_for_each(|(name, value)| check_value(value, values, &format!("{path}.{name}")));
     };
     if schema["x-kubernetes-preserve-unknown-fields"] != Value::Bool(true) {
         let known: Vec<&str> = properties.keys().map(String::as_str).collect();

@@ -196,3 +196,34 @@ fn workers_take_part_after_the_control_plane() {
     assert_eq!(names(FlowName::ScaleUp), ["new"]);
     assert_eq!(names(FlowName::Create), ["z-control"]);
 }
+
+#[test]
+fn a_version_with_a_prefix_is_the_same_version() {
+    let status = json!({"version": "1.0.0", "flow": {"name": "Create", "run": "1-Create", "completed": true}});
+    check(&cluster("v1.0.0", status), &[], Some(Outcome::Done), None);
+    let upgrading =
+        json!({"version": "v1.0.0", "flow": {"name": "Upgrade", "run": "2-Upgrade-v1.1.0"}});
+    let cluster = cluster("1.1.0", upgrading);
+    check(
+        &cluster,
+        &[],
+        Some(Outcome::InProgress),
+        Some("2-Upgrade-v1.1.0"),
+    );
+}
+
+#[test]
+fn a_downgrade_is_refused_unless_the_version_is_allowed() {
+    let mut older = cluster("1.0.0", json!({"version": "1.1.0"}));
+    assert_eq!(
+        refused_downgrade(&older).as_deref(),
+        Some("1.0.0 is older than the installed version 1.1.0")
+    );
+    let annotations = older.metadata.annotations.get_or_insert_default();
+    annotations.insert(ALLOW_DOWNGRADE.to_owned(), "v1.0.0".to_owned());
+    assert_eq!(refused_downgrade(&older), None);
+    assert_eq!(
+        refused_downgrade(&cluster("1.10.0", json!({"version": "1.9.0"}))),
+        None
+    );
+}

@@ -82,7 +82,8 @@ impl Ssh {
     }
 }
 
-fn credentials(
+/// The credentials of a machine. The newline that editors and `echo` add is not part of a password.
+pub(crate) fn credentials(
     password: Option<&RedactedBytes>,
     private_key: Option<&RedactedBytes>,
     passphrase: Option<&RedactedBytes>,
@@ -93,10 +94,16 @@ fn credentials(
             message: "the credentials are not UTF-8".to_owned(),
         }),
     };
+    let typed = |bytes: &RedactedBytes| {
+        let bytes = bytes.expose();
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        secret(&RedactedBytes::new(line))
+    };
     Ok(Credentials {
-        password: password.map(secret).transpose()?,
+        password: password.map(typed).transpose()?,
         private_key: private_key.map(secret).transpose()?,
-        passphrase: passphrase.map(secret).transpose()?,
+        passphrase: passphrase.map(typed).transpose()?,
         ..Credentials::default()
     })
 }
@@ -161,6 +168,20 @@ impl Remote for SshMachine {
 
     fn remove<'a>(&'a self, paths: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
         async move { self.0.remove(paths).await.map_err(failed) }.boxed()
+    }
+
+    fn forget<'a>(&'a self, tasks: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
+        async move { self.0.forget_attempts(tasks).await.map_err(failed) }.boxed()
+    }
+
+    fn boot_id(&self) -> BoxFuture<'_, Result<String, RemoteError>> {
+        async move {
+            let program = "IFS= read -r id </proc/sys/kernel/random/boot_id && printf %s \"$id\"";
+            let command = outrigger_node::Command::shell(program).timeout(SHORT);
+            let output = self.0.run(&command).await.map_err(failed)?;
+            Ok(output.stdout.text())
+        }
+        .boxed()
     }
 
     fn facts(&self) -> BoxFuture<'_, Result<MachineFacts, RemoteError>> {
@@ -364,5 +385,15 @@ mod tests {
         assert_eq!(code, 126, "{output}");
         let expected = format!("not run: {} belongs to user 12345\n", folder.display());
         assert_eq!(output, expected);
+    }
+
+    #[test]
+    fn a_trailing_newline_is_not_part_of_a_password() {
+        for text in ["pw", "pw\n", "pw\r\n"] {
+            let bytes = RedactedBytes::new(text);
+            let credentials = credentials(Some(&bytes), None, Some(&bytes)).unwrap();
+            assert_eq!(credentials.password, Some(Secret::new("pw")), "{text:?}");
+            assert_eq!(credentials.passphrase, Some(Secret::new("pw")), "{text:?}");
+        }
     }
 }

@@ -13,7 +13,10 @@ impl Step for CopyFiles {
         let count = input.tree.destinations().count();
         (!files.is_empty()).then(|| StepPlan {
             digest: digest(&[&input.tree.digest()]),
-            text: format!("copy {count} files"),
+            text: match count {
+                1 => "copy 1 file".to_owned(),
+                count => format!("copy {count} files"),
+            },
         })
     }
 

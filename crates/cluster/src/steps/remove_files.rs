@@ -1,9 +1,12 @@
-//! `EnsureRemoveFiles`: removes the files of the spec from the machine, after the last hook.
+//! `EnsureRemoveFiles`: removes the files of the spec and the records of hooks from the machine, after the last hook.
+//!
+//! Folders stay: whether one existed before the cluster is not known.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use outrigger_api::hook::Hook;
 
-use super::{Effect, Report, Step, StepError, StepInput, StepPlan, digest};
+use super::{Effect, Report, Step, StepError, StepInput, StepPlan, digest, task};
 
 pub(crate) struct RemoveFiles;
 
@@ -12,15 +15,24 @@ impl Step for RemoveFiles {
         let paths: Vec<&str> = input.tree.destinations().collect();
         (!paths.is_empty()).then(|| StepPlan {
             digest: digest(&paths),
-            text: format!("remove {} files", paths.len()),
+            text: match paths.len() {
+                1 => "remove 1 file".to_owned(),
+                count => format!("remove {count} files"),
+            },
         })
     }
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
         async move {
             let paths: Vec<String> = effect.tree.destinations().map(ToOwned::to_owned).collect();
-            let removed = effect.remote.remove(&paths).await;
-            (Report::default(), removed.map_err(Into::into))
+            let removed = async {
+                effect.remote.remove(&paths).await?;
+                // The scripts are gone, so that what ended cannot run again.
+                let steps = Hook::of_clusters().map(|hook| hook.step);
+                let tasks: Vec<String> = steps.map(|step| task(effect.cluster, step)).collect();
+                effect.remote.forget(&tasks).await
+            };
+            (Report::default(), removed.await.map_err(Into::into))
         }
         .boxed()
     }

@@ -51,6 +51,9 @@ impl Attempts {
             Ok(remote) => remote,
             Err(message) => return (Report::default(), Err(message)),
         };
+        if let Err(message) = self.ctx.identities.check(machine, remote.as_ref()).await {
+            return (Report::default(), Err(message));
+        }
         let execution = Execution {
             cluster: &self.cluster,
             machine,
@@ -60,7 +63,9 @@ impl Attempts {
         };
         let (mut report, result) = execute(execution, attempt).await;
         if let Some(hook) = &mut report.hook {
-            hook.finished = crate::conditions::format_time((self.ctx.options.now)());
+            // Hooks of one second are printed in their order.
+            let now = (self.ctx.options.now)();
+            hook.finished = now.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
         }
         (report, result)
     }

@@ -48,12 +48,11 @@ impl ClusterIndex {
             .collect()
     }
 
-    /// The clusters with machines whose address belongs to another machine.
-    pub(crate) fn rivals(&self) -> BTreeSet<String> {
-        let all = self.machines.objects.values().map(AsRef::as_ref);
-        let conflicts = outrigger_cluster::conflicts(all);
-        let machines = conflicts.keys().filter_map(|name| self.machines.get(name));
+    /// The clusters with machines that have this address, or ask for it.
+    pub(crate) fn rivals(&self, address: &str) -> BTreeSet<String> {
+        let machines = self.machines.objects.values();
         machines
+            .filter(|machine| machine.spec.access.address() == address)
             .map(|machine| machine.spec.cluster.clone())
             .collect()
     }

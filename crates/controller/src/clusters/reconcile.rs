@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use jiff::Timestamp;
 use kube::api::{DeleteParams, PostParams};
 use kube::{Api, ResourceExt as _};
-use outrigger_api::cluster::{self, Cluster};
+use outrigger_api::cluster::{self, Cluster, ClusterPhase, ClusterType};
 use outrigger_api::condition::ConditionStatus;
 use outrigger_api::machine::{
     self, Machine, MachineAccess, MachinePhase, MachineRole, MachineStatus,
@@ -16,7 +16,7 @@ use outrigger_api::machine::{
 use outrigger_api::step::FlowName;
 use outrigger_cluster::lifecycle::{self, Next, Run};
 use outrigger_cluster::{Claim, Inputs, Provider, from_status, status};
-use outrigger_flow::{Pass, Records, State, Target, Versioned, WriteError};
+use outrigger_flow::{Pass, Records, State, Target, Task, Versioned, WriteError};
 use outrigger_node::Tree;
 
 use super::executor::Attempts;
@@ -25,6 +25,7 @@ use super::store::{Objects, StatusStore};
 use super::{ClusterOptions, Observed, delegations, tree};
 use crate::conditions::format_time;
 use crate::context::Context;
+use crate::events::PluginEvent;
 
 /// When a cluster is reconciled again after a write failed.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -65,6 +66,8 @@ struct Reconcile {
     options: ClusterOptions,
     observed: Observed,
     machines: HashMap<String, Arc<Machine>>,
+    /// The machines of the control plane whose names other clusters have, with their clusters.
+    taken_names: BTreeMap<String, String>,
     requeue_at: Option<Instant>,
 }
 
@@ -74,6 +77,7 @@ impl Reconcile {
         let machines = machines.map(|machine| (machine.name_any(), Arc::clone(machine)));
         Self {
             machines: machines.collect(),
+            taken_names: BTreeMap::new(),
             ctx,
             options,
             observed,
@@ -115,19 +119,23 @@ impl Reconcile {
         {
             self.observed.cluster = Some(Arc::new(written));
         }
-        if is_deleted && lifecycle::is_forced(&cluster) {
+        let is_untouched = cluster.spec.kind == ClusterType::Baremetal && !self.has_begun();
+        if is_deleted && (is_untouched || lifecycle::is_forced(&cluster)) {
             return self.release().await;
         }
         let (tree, provider) = match self.accept(&cluster).await {
             Ok(accepted) => accepted,
             Err((reason, message)) => return self.refuse(reason, &message).await,
         };
-        self.write_accepted().await?;
         if !is_deleted && self.sync_control_plane().await? {
             // Whether other clusters claim the machines is known when the watch reports them.
             return Ok(());
         }
         self.report_conflicts().await?;
+        if let Some(message) = self.obstacle(&cluster) {
+            return self.refuse("MachineRefused", &message).await;
+        }
+        self.write_accepted().await?;
         self.release_forced_machines().await?;
         self.run_flows(&tree, provider).await
     }
@@ -142,10 +150,19 @@ impl Reconcile {
         &self,
         cluster: &Cluster,
     ) -> Result<(Tree, &'static dyn Provider), (&'static str, String)> {
-        let errors = cluster::validate(cluster);
+        let mut errors = cluster::validate(cluster);
+        if !is_accepted(cluster) {
+            let machines = cluster.spec.machines.iter().enumerate();
+            errors.extend(machines.flat_map(|(index, access)| {
+                outrigger_cluster::check_access(access, &format!("spec.machines[{index}]"))
+            }));
+        }
         if !errors.is_empty() {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             return Err(("Invalid", errors.join("; ")));
+        }
+        if let Some(reason) = lifecycle::refused_downgrade(cluster) {
+            return Err(("Downgrade", format!("spec.version: {reason}")));
         }
         let provider = outrigger_cluster::find_provider(cluster);
         let provider =
@@ -179,7 +196,7 @@ impl Reconcile {
         let now = format_time(self.now());
         let refused = status::refused(&cluster, reason, message, &now);
         self.write_cluster_status(&refused).await?;
-        if reason != "Invalid" {
+        if !["Invalid", "Downgrade"].contains(&reason) {
             self.requeue_after(Duration::from_secs(10));
         }
         Ok(())
@@ -193,13 +210,7 @@ impl Reconcile {
 
     async fn write_accepted(&mut self) -> Result<(), Error> {
         let cluster = self.cluster();
-        let conditions = cluster.status.as_ref().map(|status| &status.conditions);
-        let is_accepted = conditions.into_iter().flatten().any(|condition| {
-            condition.kind == status::ACCEPTED
-                && condition.status == ConditionStatus::True
-                && condition.observed_generation == cluster.metadata.generation
-        });
-        if is_accepted {
+        if is_accepted(&cluster) {
             return Ok(());
         }
         let accepted = status::accepted(&cluster, &format_time(self.now()));
@@ -209,6 +220,7 @@ impl Reconcile {
     async fn write_cluster_status(&mut self, new: &cluster::ClusterStatus) -> Result<(), Error> {
         let cluster = self.cluster();
         if let Some(written) = write_status(&self.ctx.client, &*cluster, new).await? {
+            self.emit_phase(&cluster, new);
             self.observed.cluster = Some(Arc::new(written));
         }
         Ok(())
@@ -237,13 +249,7 @@ impl Reconcile {
         }
         for (name, machine) in &desired {
             match self.machines.get(name) {
-                None => {
-                    has_changed = true;
-                    match api.create(&PostParams::default(), machine).await {
-                        Err(kube::Error::Api(reply)) if reply.code == 409 => {}
-                        result => drop(result?),
-                    }
-                }
+                None => has_changed |= self.create_machine(&api, machine).await?,
                 Some(known) if is_owned(known, &cluster) && known.spec != machine.spec => {
                     let mut changed = Machine::clone(known);
                     changed.spec = machine.spec.clone();
@@ -267,6 +273,25 @@ impl Reconcile {
         Ok(has_changed)
     }
 
+    /// Creates a Machine of the control plane. Returns whether it exists then.
+    async fn create_machine(
+        &mut self,
+        api: &Api<Machine>,
+        machine: &Machine,
+    ) -> Result<bool, Error> {
+        match api.create(&PostParams::default(), machine).await {
+            Err(kube::Error::Api(reply)) if reply.code == 409 => {}
+            result => return Ok(result.map(|_| true)?),
+        }
+        let name = machine.name_any();
+        let existing = api.get_opt(&name).await?;
+        let Some(other) = existing.filter(|it| it.spec.cluster != machine.spec.cluster) else {
+            return Ok(true);
+        };
+        self.taken_names.insert(name, other.spec.cluster);
+        Ok(false)
+    }
+
     /// Reports machines that cannot take part.
     async fn report_conflicts(&mut self) -> Result<(), Error> {
         let machines: Vec<Arc<Machine>> = self.machines.values().cloned().collect();
@@ -286,7 +311,13 @@ impl Reconcile {
     /// Why a machine cannot take part in flows.
     fn refusal(&self, machine: &Machine) -> Option<String> {
         let claim = self.observed.conflicts.get(&machine.name_any());
-        let invalid = machine::validate(machine);
+        let mut invalid = machine::validate(machine);
+        if !lifecycle::has_begun(machine) {
+            invalid.extend(outrigger_cluster::check_access(
+                &machine.spec.access,
+                "spec",
+            ));
+        }
         let invalid = invalid.first().map(ToString::to_string);
         claim.map(Claim::to_string).or(invalid)
     }
@@ -309,6 +340,7 @@ impl Reconcile {
             result => drop(result?),
         }
         self.machines.remove(&machine.name_any());
+        self.ctx.identities.forget(&machine.name_any());
         Ok(())
     }
 
@@ -371,11 +403,6 @@ impl Reconcile {
                 Next::Release => return self.release().await,
                 Next::Idle => return Ok(()),
             };
-            if let Some(message) = self.obstacle(&run) {
-                let now = format_time(self.now());
-                let refused = status::refused(&cluster, "MachineRefused", &message, &now);
-                return self.write_cluster_status(&refused).await;
-            }
             let (inputs, pass) = self.pass(tree, provider, run).await?;
             self.settle(&inputs, &pass.outcome).await?;
             if pass.outcome != outrigger_flow::Outcome::Done {
@@ -394,17 +421,23 @@ impl Reconcile {
         machines.cloned().collect()
     }
 
-    /// Why a flow cannot begin: it needs all machines of the control plane.
-    fn obstacle(&self, run: &Run) -> Option<String> {
-        if run.flow != FlowName::Create {
+    /// Why the cluster cannot be created: that needs all machines of the control plane.
+    fn obstacle(&self, cluster: &Cluster) -> Option<String> {
+        if lifecycle::is_deleted(cluster) || lifecycle::installed_version(cluster).is_some() {
             return None;
         }
-        let mut machines = self.machines.values();
-        machines.find_map(|machine| {
+        let machines = self.machines.iter();
+        let refused = machines.filter_map(|(name, machine)| {
             let is_needed = machine.spec.role == MachineRole::ControlPlane;
-            let refusal = self.refusal(machine).filter(|_| is_needed)?;
-            Some(format!("{}: {refusal}", machine.name_any()))
-        })
+            Some((name, self.refusal(machine).filter(|_| is_needed)?))
+        });
+        let taken = self.taken_names.iter().map(|(name, cluster)| {
+            let refusal = format!("a machine of this name belongs to cluster {cluster}");
+            (name, refusal)
+        });
+        // The same one each time, so that the status does not change.
+        let (name, refusal) = refused.chain(taken).min()?;
+        Some(format!("{name}: {refusal}"))
     }
 
     fn inputs(&self, tree: &Tree, provider: &dyn Provider, run: Run) -> Inputs {
@@ -582,20 +615,65 @@ impl Reconcile {
         self.requeue_after(delay + Duration::from_millis(5));
     }
 
+    /// Records an event about the object that a step belongs to.
+    fn emit_step(&self, task: &Task, reason: &'static str, message: &str) {
+        let event = PluginEvent::warning(reason, format!("{}: {message}", task.step));
+        let recorder = &self.ctx.recorder;
+        match &task.target {
+            Target::Cluster => recorder.emit(self.cluster().as_ref(), event),
+            Target::Machine(name) => {
+                if let Some(machine) = self.machines.get(name) {
+                    recorder.emit(machine.as_ref(), event);
+                }
+            }
+        }
+    }
+
+    /// Records an event if the phase of the cluster changes.
+    fn emit_phase(&self, cluster: &Cluster, new: &cluster::ClusterStatus) {
+        let before = cluster.status.as_ref().map(|status| status.phase);
+        let reason = match new.phase {
+            phase if before == Some(phase) => return,
+            ClusterPhase::Running => "Running",
+            ClusterPhase::Failed => "Failed",
+            _ => return,
+        };
+        let event = match new.phase {
+            ClusterPhase::Failed => PluginEvent::warning(reason, &new.message),
+            _ => {
+                let version = new.version.as_deref().unwrap_or_default();
+                PluginEvent::normal(reason, format!("version {version}"))
+            }
+        };
+        self.ctx.recorder.emit(cluster, event);
+    }
+
     fn log(&self, pass: &Pass<()>) {
         for transition in &pass.transitions {
             let cluster = &self.observed.name;
             match &transition.to {
                 State::Failed { message, .. } => {
                     tracing::warn!(cluster, task = %transition.task, message, "step failed");
+                    self.emit_step(&transition.task, "StepFailed", message);
                 }
                 State::Retrying { message, .. } => {
                     tracing::info!(cluster, task = %transition.task, message, "step is tried again");
+                    self.emit_step(&transition.task, "StepRetrying", message);
                 }
                 _ => tracing::debug!(cluster, task = %transition.task, "step changed"),
             }
         }
     }
+}
+
+/// Whether the status says that the current spec is valid.
+fn is_accepted(cluster: &Cluster) -> bool {
+    let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
+    conditions.into_iter().any(|condition| {
+        condition.kind == status::ACCEPTED
+            && condition.status == ConditionStatus::True
+            && condition.observed_generation == cluster.metadata.generation
+    })
 }
 
 /// Whether a machine is one of the control plane that the controller created for this cluster.

@@ -45,25 +45,28 @@ impl Controller {
                 self.enqueue_clusters();
             }
             Event::Apply(machine) => {
-                let is_new = machines.get(&machine.name_any()).is_none();
+                let address = machine.spec.access.address();
                 let cluster = machine.spec.cluster.clone();
+                let before = machines.get(&machine.name_any());
+                let before = before.map(|before| before.spec.access.address());
                 machines.apply(*machine);
                 self.enqueue_cluster(&cluster);
-                if is_new {
-                    self.enqueue_rivals();
+                if before.as_ref() != Some(&address) {
+                    self.enqueue_rivals(&address);
+                    before.iter().for_each(|before| self.enqueue_rivals(before));
                 }
             }
             Event::Delete(machine) => {
                 machines.delete(&machine.name_any());
                 self.enqueue_cluster(&machine.spec.cluster);
-                self.enqueue_rivals();
+                self.enqueue_rivals(&machine.spec.access.address());
             }
         }
     }
 
-    /// Enqueues the clusters of machines whose address belonged to another one, or does now.
-    fn enqueue_rivals(&mut self) {
-        for cluster in self.clusters.rivals() {
+    /// Enqueues the clusters that an address concerns which a machine got or lost.
+    fn enqueue_rivals(&mut self, address: &str) {
+        for cluster in self.clusters.rivals(address) {
             self.enqueue_cluster(&cluster);
         }
     }

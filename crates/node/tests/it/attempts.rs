@@ -241,3 +241,31 @@ after() {{{after}
     assert_eq!(output.stderr.text(), "");
     Ok(())
 }
+
+#[tokio::test]
+async fn forgotten_attempts_leave_nothing_and_others_stay() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let command = fixture.command("echo out");
+    fixture.run("1", &command).await?;
+    let other = AttemptId::new("other", "1");
+    fixture.machine.run_attempt(&other, &command).await?;
+    let state = fixture.folder.path().join("state");
+    fixture
+        .machine
+        .forget_attempts(&["task".to_owned()])
+        .await?;
+    let again = fixture.machine.run_attempt(&other, &command).await?;
+    assert!(again.is_success());
+    assert_eq!(fixture.runs(), 2, "the other task has its record");
+    fixture
+        .machine
+        .forget_attempts(&["other".to_owned()])
+        .await?;
+    assert!(!state.exists());
+    // There is nothing left to forget.
+    fixture
+        .machine
+        .forget_attempts(&["other".to_owned()])
+        .await?;
+    Ok(())
+}

@@ -101,3 +101,26 @@ async fn timeouts_beyond_the_clock_are_no_timeouts() -> anyhow::Result<()> {
     assert!(machine.run_attempt(&attempt, &command).await?.is_success());
     Ok(())
 }
+
+#[tokio::test]
+async fn dropped_commands_are_killed_before_the_process_ends() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("pid");
+    let command = Command::shell(format!("echo $$ >{}; sleep 1000", path.display()));
+    let machine = Machine::local();
+    let started = async {
+        while fs_err::read_to_string(&path).unwrap_or_default().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        output = machine.run(&command) => panic!("{output:?}"),
+        () = started => {}
+    }
+    outrigger_node::dropped_commands_killed().await;
+    let pid = fs_err::read_to_string(&path)?;
+    let stat = fs_err::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    let is_gone = stat.is_err() || stat?.contains(") Z ");
+    assert!(is_gone, "the command still runs");
+    Ok(())
+}

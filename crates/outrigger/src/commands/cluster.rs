@@ -1,5 +1,6 @@
 //! `outrigger cluster`: brings up, upgrades and removes clusters on machines.
 
+pub(crate) mod change;
 pub(crate) mod file;
 pub(crate) mod watch;
 
@@ -12,6 +13,10 @@ mod retry;
 mod status;
 mod upgrade;
 mod view;
+mod wait;
+
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 
@@ -23,8 +28,18 @@ use super::plugin::connect::Connection;
 use super::plugin::unreachable;
 use super::runtime;
 use crate::printer::Printer;
+use crate::report::hinted;
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger cluster plan -f cluster.yaml
+  outrigger cluster create -f cluster.yaml --wait --timeout 30m
+  outrigger cluster status cls-1 --watch
+  outrigger cluster upgrade cls-1 1.35.0 --wait";
+
+/// Bring up, upgrade and remove clusters on machines
 #[derive(Debug, clap::Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Verb {
     /// Create a cluster from a manifest
     Create(create::Args),
@@ -82,13 +97,18 @@ fn explain(error: &kube::Error, cluster: Option<&str>) -> anyhow::Error {
         return unreachable::explain(error);
     };
     match (status.code, cluster) {
-        (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => {
-            anyhow::anyhow!("cluster {name} does not exist")
-        }
-        (404, _) => {
-            anyhow::anyhow!("the Cluster CRD (clusters.outrigger.dev) is not installed")
-        }
-        (409, Some(name)) => anyhow::anyhow!("cluster {name} already exists"),
+        (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => hinted(
+            anyhow::anyhow!("cluster {name} does not exist"),
+            Some("outrigger cluster status lists all clusters".to_owned()),
+        ),
+        (404, _) => hinted(
+            anyhow::anyhow!("the Cluster CRD (clusters.outrigger.dev) is not installed"),
+            Some("outrigger serve --install-crds installs it".to_owned()),
+        ),
+        (409, Some(name)) if status.reason == "AlreadyExists" => hinted(
+            anyhow::anyhow!("cluster {name} already exists"),
+            Some("kubectl apply changes it".to_owned()),
+        ),
         _ => anyhow::anyhow!(status.message.clone()),
     }
 }

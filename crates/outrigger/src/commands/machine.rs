@@ -1,6 +1,6 @@
 //! `outrigger machine`: the machines of clusters.
 
-mod add;
+pub(crate) mod add;
 mod connect;
 mod facts;
 mod list;
@@ -8,6 +8,7 @@ mod remove;
 mod run;
 mod select;
 pub(crate) mod stand_in;
+mod wait;
 
 use std::process::ExitCode;
 
@@ -18,8 +19,17 @@ use super::plugin::connect::Connection;
 use super::plugin::unreachable;
 use super::runtime;
 use crate::printer::Printer;
+use crate::report::hinted;
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger machine list
+  outrigger machine add worker-1 --cluster cls-1 --address root@10.0.0.9 --secret default/ssh
+  outrigger machine run --cluster cls-1 -- uptime";
+
+/// Add, remove and use the machines of clusters
 #[derive(Debug, clap::Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Verb {
     /// Add a worker to a cluster
     Add(add::Args),
@@ -59,13 +69,16 @@ fn explain(error: &kube::Error, machine: Option<&str>) -> anyhow::Error {
         return unreachable::explain(error);
     };
     match (status.code, machine) {
-        (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => {
-            anyhow::anyhow!("machine {name} does not exist")
-        }
+        (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => hinted(
+            anyhow::anyhow!("machine {name} does not exist"),
+            Some("outrigger machine list shows all machines".to_owned()),
+        ),
         (404, _) => {
             anyhow::anyhow!("the Machine CRD (machines.outrigger.dev) is not installed")
         }
-        (409, Some(name)) => anyhow::anyhow!("machine {name} already exists"),
+        (409, Some(name)) if status.reason == "AlreadyExists" => {
+            anyhow::anyhow!("machine {name} already exists")
+        }
         _ => anyhow::anyhow!(status.message.clone()),
     }
 }

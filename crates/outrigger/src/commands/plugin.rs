@@ -15,13 +15,13 @@ pub(crate) mod connect;
 mod dependents;
 mod diff;
 mod disable;
-mod edit;
+pub(crate) mod edit;
 mod enable;
 pub(crate) mod file;
 mod history;
 mod install;
 mod list;
-mod origin;
+pub(crate) mod origin;
 pub(crate) mod progress;
 mod read_args;
 mod reconcile;
@@ -38,7 +38,7 @@ pub(crate) mod unreachable;
 mod upgrade;
 mod values;
 mod wait;
-mod wait_condition;
+pub(crate) mod wait_condition;
 
 #[cfg(test)]
 mod tests;

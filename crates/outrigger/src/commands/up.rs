@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use kube::Client;
-use outrigger_api::cluster::Cluster;
 use outrigger_api::plugin::Plugin;
 use outrigger_apiserver::server::{Options, Server};
 use outrigger_apiserver::transport::{KUBECONFIG_NAME, Listener, Written};
@@ -24,6 +23,7 @@ use outrigger_simulate as simulate;
 use tokio::sync::Notify;
 
 use self::stand_ins::StandIns;
+use super::cluster::file::Manifests;
 use super::cluster::watch::Watch;
 use super::kubeconfig_file;
 use super::listen::{explain, parse_address};
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// Plugins to install: a file, or a directory of files; may be repeated
     #[arg(long, value_name = "FILE|DIR")]
     plugins: Vec<PathBuf>,
-    /// Manifest of clusters to bring up on machines
+    /// Manifest of clusters to bring up on machines; - is stdin
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
     /// Directory of the files of clusters [default: the directory of --cluster]
@@ -85,10 +85,10 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     };
     let manifests = match &args.cluster {
         Some(path) => super::cluster::file::read(path)?,
-        None => Vec::new(),
+        None => Manifests::default(),
     };
     let shutdown = shutdown_signal()?;
-    let stand_ins = StandIns::start(&manifests, args.data.as_deref()).await?;
+    let stand_ins = StandIns::start(&manifests.clusters, args.data.as_deref()).await?;
     let options = match &args.data {
         Some(directory) => Options::in_folder(directory),
         None => Options::in_memory(),
@@ -128,7 +128,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
 async fn run_controller(
     args: &Args,
     client: Client,
-    (plugins, manifests): (Vec<Plugin>, Vec<Cluster>),
+    (plugins, manifests): (Vec<Plugin>, Manifests),
     kubeconfig: &KubeconfigFile,
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<watch::Report> {

@@ -4,6 +4,7 @@
 
 mod apiserver;
 mod chart;
+mod cluster;
 mod command_line;
 mod docs;
 mod examples;

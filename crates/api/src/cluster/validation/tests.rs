@@ -196,3 +196,30 @@ fn versions_and_networks_are_checked() {
         spec["features"]["hookTimeout"] = json!("0s");
     });
 }
+
+#[test]
+fn names_leave_room_for_those_of_machines() {
+    let errors = |name: &str| {
+        let object = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": name},
+            "spec": {"type": "Imported"},
+        });
+        let cluster: Cluster = serde_json::from_value(object).unwrap();
+        let errors = validate(&cluster);
+        errors.iter().map(ToString::to_string).collect::<String>()
+    };
+    assert_eq!(errors(&"a".repeat(200)), "");
+    assert!(errors(&"a".repeat(201)).contains("more than 200 characters"));
+    assert!(errors("My_Cluster").contains("metadata.name: \"My_Cluster\""));
+}
+
+#[test]
+fn labels_and_taints_of_nodes_are_checked() {
+    check("spec.machines[0].labels: \"a b=c\": ", |spec| {
+        spec["machines"][0]["labels"] = json!({"a b": "c"});
+    });
+    check("spec.machines[0].taints[0]: ", |spec| {
+        spec["machines"][0]["taints"] =
+            json!([{"key": "a", "value": "b c", "effect": "NoSchedule"}]);
+    });
+}

@@ -183,3 +183,24 @@ fn the_definition_matches_the_kind() {
         NAME_PREFIX
     );
 }
+
+#[test]
+fn a_change_of_the_mirror_reaches_the_object() {
+    let object = object(SECOND);
+    let changed = change(&object, |cluster| {
+        cluster.spec.version = "1.19.0".to_owned();
+        let annotations = cluster.metadata.annotations.get_or_insert_default();
+        annotations.insert("a".to_owned(), "b".to_owned());
+    });
+    let changed = changed.unwrap();
+    assert_eq!(changed["spec"]["version"], "1.19.0");
+    assert_eq!(changed["metadata"]["annotations"]["a"], "b");
+    assert_eq!(changed["spec"]["machines"], object["spec"]["machines"]);
+    let refused = change(&object, |cluster| cluster.spec.machines.clear());
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("does not support this change")
+    );
+}

@@ -75,7 +75,7 @@ async fn a_failure_that_the_operator_reports_fails_the_step() {
         })
         .await;
     let message = cluster.status.unwrap().message;
-    assert_eq!(message, "EnsureCilium: failed after 1 attempts: no network");
+    assert_eq!(message, "EnsureCilium: failed: no network");
     fixture.close().await;
 }
 

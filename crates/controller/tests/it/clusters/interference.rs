@@ -70,6 +70,60 @@ async fn a_machine_belongs_to_the_first_cluster_that_claims_it() {
 }
 
 #[tokio::test]
+async fn a_refused_cluster_keeps_one_status_and_is_not_written_again() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    // Both machines belong to the other cluster.
+    fixture.create("b", json!({})).await;
+    let refused = |cluster: &Cluster| {
+        has_condition(
+            cluster,
+            "Accepted",
+            ConditionStatus::False,
+            "MachineRefused",
+        )
+    };
+    let cluster = fixture.until("b", refused).await;
+    let message = cluster.status.unwrap().message;
+    let expected = "b-10-0-0-1: 10.0.0.1:22 belongs to machine a-10-0-0-1 of cluster a";
+    assert_eq!(message, expected);
+    fixture.harness.connection.take_requests();
+    let machines = json!([{"ip": "10.0.0.3", "password": "eA=="}]);
+    fixture.create("c", json!({"machines": machines})).await;
+    fixture.until_running("c").await;
+    let mut requests = fixture.harness.connection.take_requests();
+    requests.retain(|it| it.starts_with("PATCH") && it.contains("/b"));
+    assert_eq!(requests, [""; 0]);
+    // The address is free when the other machine has another one.
+    let machines =
+        json!([{"ip": "10.0.0.7", "password": "eA=="}, {"ip": "10.0.0.8", "password": "eA=="}]);
+    fixture
+        .patch("a", json!({"spec": {"machines": machines}}))
+        .await;
+    fixture.until_running("b").await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_machine_name_of_another_cluster_is_reported() {
+    let fixture = Fixture::new().await;
+    fixture.add_worker("a-10-0-0-1", "other", "10.0.0.9").await;
+    fixture.create("a", json!({})).await;
+    let cluster = fixture
+        .until("a", |cluster| {
+            let kind = ("Accepted", ConditionStatus::False, "MachineRefused");
+            has_condition(cluster, kind.0, kind.1, kind.2)
+        })
+        .await;
+    assert_eq!(
+        cluster.status.unwrap().message,
+        "a-10-0-0-1: a machine of this name belongs to cluster other"
+    );
+    fixture.close().await;
+}
+
+#[tokio::test]
 async fn a_cluster_that_is_deleted_while_it_is_created_stops_what_runs() {
     let fixture = Fixture::new().await;
     fixture.machines.hang(SECOND, "PreInstall");
@@ -209,5 +263,137 @@ async fn a_machine_that_leaves_the_spec_is_removed_and_a_new_one_is_added() {
         1
     );
     assert_eq!(fixture.machines.files(SECOND).len(), 0);
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_machine_that_was_never_reached_is_removed_without_force() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    fixture.machines.set_offline("10.0.0.8:22", true);
+    fixture.add_worker("dead", "a", "10.0.0.8").await;
+    fixture
+        .until_machine("dead", |machine| {
+            let status = machine.status.clone().unwrap_or_default();
+            status.message.contains("failed to connect to 10.0.0.8:22")
+        })
+        .await;
+    let api = fixture.machine_api();
+    api.delete("dead", &Default::default()).await.unwrap();
+    let gone = |machine: Option<&outrigger_api::machine::Machine>| machine.is_none();
+    let waiting = kube::runtime::wait::await_condition(api, "dead", gone);
+    let waited = tokio::time::timeout(crate::harness::TIMEOUT, waiting).await;
+    waited.unwrap().unwrap();
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_cluster_whose_machines_were_never_reached_is_deleted_without_force() {
+    let fixture = Fixture::new().await;
+    fixture.machines.set_offline(FIRST, true);
+    fixture.machines.set_offline(SECOND, true);
+    fixture.create("a", json!({})).await;
+    let failed = |cluster: &Cluster| {
+        let status = cluster.status.clone().unwrap_or_default();
+        status.message.contains("failed to connect")
+    };
+    fixture.until("a", failed).await;
+    fixture.delete("a").await;
+    fixture.until_deleted("a").await;
+    assert_eq!(fixture.hooks(), [""; 0]);
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn one_machine_under_two_addresses_is_refused() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    fixture.machines.alias("10.0.0.9:22", FIRST);
+    let before = fixture.hooks().len();
+    fixture.add_worker("twin", "a", "10.0.0.9").await;
+    let twin = fixture
+        .until_machine("twin", |machine| {
+            let status = machine.status.clone().unwrap_or_default();
+            !status.message.is_empty()
+        })
+        .await;
+    let message = twin.status.unwrap().message;
+    let expected = "10.0.0.9:22 is the same machine as a-10-0-0-1 (10.0.0.1:22)";
+    assert!(message.contains(expected), "{message}");
+    assert_eq!(fixture.hooks().len(), before);
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_deleted_cluster_leaves_no_records_of_hooks_on_its_machines() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    assert_ne!(fixture.machines.attempts(FIRST), [""; 0]);
+    fixture.delete("a").await;
+    fixture.until_deleted("a").await;
+    assert_eq!(fixture.machines.attempts(FIRST), [""; 0]);
+    assert_eq!(fixture.machines.attempts(SECOND), [""; 0]);
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_downgrade_and_a_key_that_cannot_work_are_refused_and_the_cluster_stays_running() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({"version": "v1.1.0"})).await;
+    let running = |cluster: &Cluster| {
+        let status = cluster.status.clone().unwrap_or_default();
+        status.phase == ClusterPhase::Running && status.version.as_deref() == Some("1.1.0")
+    };
+    fixture.until("a", running).await;
+    let before = fixture.hooks().len();
+    // The same version, written differently, and an older one.
+    fixture
+        .patch("a", json!({"spec": {"version": "1.1.0"}}))
+        .await;
+    fixture
+        .patch("a", json!({"spec": {"version": "1.0.0"}}))
+        .await;
+    let refused =
+        |cluster: &Cluster| has_condition(cluster, "Accepted", ConditionStatus::False, "Downgrade");
+    let cluster = fixture.until("a", refused).await;
+    assert_eq!(cluster.status.unwrap().phase, ClusterPhase::Running);
+    let machines = json!([{"ip": "10.0.0.1", "privateKey": "aGVsbG8="}]);
+    fixture
+        .patch(
+            "a",
+            json!({"spec": {"version": "1.1.0", "machines": machines}}),
+        )
+        .await;
+    let refused =
+        |cluster: &Cluster| has_condition(cluster, "Accepted", ConditionStatus::False, "Invalid");
+    let cluster = fixture.until("a", refused).await;
+    let message = cluster.status.unwrap().message;
+    assert!(
+        message.contains("spec.machines[0].privateKey: is not a private key"),
+        "{message}"
+    );
+    assert_eq!(fixture.hooks().len(), before);
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn failures_and_phases_are_events_of_the_cluster_and_its_machines() {
+    let fixture = Fixture::new().await;
+    fixture.machines.fail(FIRST, "PreInstall", 1);
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    let note = fixture.harness.until_event("a", "Running").await;
+    assert_eq!(note, "version 1.0.0");
+    let note = fixture
+        .harness
+        .until_event("a-10-0-0-1", "StepRetrying")
+        .await;
+    assert!(
+        note.starts_with("EnsurePreInstallHook: PreInstall exited with code 1"),
+        "{note}"
+    );
     fixture.close().await;
 }

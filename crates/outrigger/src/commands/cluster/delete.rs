@@ -1,14 +1,19 @@
 //! `outrigger cluster delete`: removes a cluster from its machines.
 
-use kube::api::DeleteParams;
-use outrigger_api::annotation::FORCE;
-use serde_json::json;
+use outrigger_api::cluster::Cluster;
 
-use super::{clusters, edit, explain};
-use crate::commands::plugin::connect::ClusterFlags;
+use super::change::{ChangeFlags, Outcome};
+use super::edit;
+use super::wait::ClusterCondition;
 use crate::printer::Printer;
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger cluster delete cls-1 --wait
+  outrigger cluster delete cls-1 --force    Do not wait for machines that cannot be reached";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of the cluster
     name: String,
@@ -16,18 +21,21 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    cluster: ClusterFlags,
+    change: ChangeFlags,
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let connection = args.cluster.connect().await?;
-    if args.force {
-        let patch = json!({"metadata": {"annotations": {FORCE: "true"}}});
-        edit::patch(&connection, &args.name, &patch).await?;
-    }
-    let deleted = clusters(&connection)
-        .delete(&args.name, &DeleteParams::default())
-        .await;
-    deleted.map_err(|error| explain(&error, Some(&args.name)))?;
-    printer.line(&format!("cluster {}: deletion requested", args.name))
+    let change = &args.change;
+    let connection = change.server.connect().await?;
+    let cluster = edit::get(&connection, &args.name).await?;
+    edit::delete(&connection, &cluster, args.force, change.dry_run).await?;
+    let outcome = Outcome {
+        requested: ": deletion requested",
+        done: " deleted",
+    };
+    let names = [args.name.clone()];
+    let condition = ClusterCondition::Deleted;
+    change
+        .finish::<Cluster>(&connection.client, &names, &condition, outcome, printer)
+        .await
 }

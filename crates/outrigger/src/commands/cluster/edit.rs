@@ -1,24 +1,79 @@
-//! Changes a cluster by a merge patch.
+//! Changes and deletes clusters. One that mirrors an object of TKEStack follows it, so that the object is changed.
 
-use kube::api::{Patch, PatchParams};
-use serde_json::Value;
+use kube::api::DeleteParams;
+use outrigger_api::annotation::FORCE;
+use outrigger_api::cluster::Cluster;
+use outrigger_api::compat::tkestack_cluster;
+use outrigger_cluster::lifecycle;
 
 use super::{clusters, explain};
 use crate::commands::plugin::connect::Connection;
+use crate::commands::plugin::edit::edit_object;
+use crate::commands::plugin::origin::Origin;
+use crate::report::note;
 
-pub(super) async fn patch(
+pub(super) async fn get(connection: &Connection, name: &str) -> anyhow::Result<Cluster> {
+    let cluster = clusters(connection).get(name).await;
+    cluster.map_err(|error| explain(&error, Some(name)))
+}
+
+/// Changes a cluster, or the object that it mirrors.
+pub(super) async fn edit(
     connection: &Connection,
-    name: &str,
-    patch: &Value,
+    cluster: &Cluster,
+    dry_run: bool,
+    change: impl Fn(&mut Cluster) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let parameters = PatchParams {
-        field_manager: Some("outrigger".to_owned()),
-        ..PatchParams::default()
+    let name = cluster.metadata.name.as_deref().unwrap_or_default();
+    // The object of a mirror that is being deleted is gone.
+    let origin = Origin::of(cluster).filter(|_| !lifecycle::is_deleted(cluster));
+    let Some(origin) = origin else {
+        let api = clusters(connection);
+        let edited = edit_object(&api, name, dry_run, change, explain).await;
+        return edited.map(drop);
     };
-    let patched = clusters(connection)
-        .patch(name, &parameters, &Patch::Merge(patch))
-        .await;
-    patched
-        .map(drop)
-        .map_err(|error| explain(&error, Some(name)))
+    let client = connection.client.clone();
+    let edited = origin.edit(client, dry_run, |object| {
+        let mut result = Ok(());
+        let changed = tkestack_cluster::change(object, |cluster| result = change(cluster));
+        result.map(|()| changed)
+    });
+    edited.await?;
+    note(&format!("changed {origin}, which cluster {name} mirrors"));
+    Ok(())
+}
+
+/// Deletes a cluster, or the object that it mirrors. `force` lets it go even if its machines cannot be cleaned up.
+pub(super) async fn delete(
+    connection: &Connection,
+    cluster: &Cluster,
+    force: bool,
+    dry_run: bool,
+) -> anyhow::Result<()> {
+    let name = cluster.metadata.name.as_deref().unwrap_or_default();
+    let api = clusters(connection);
+    if force {
+        // The annotation is for the controller, which reads it from the cluster.
+        let annotate = |cluster: &mut Cluster| {
+            let annotations = cluster.metadata.annotations.get_or_insert_default();
+            annotations.insert(FORCE.to_owned(), "true".to_owned());
+            Ok(())
+        };
+        edit_object(&api, name, dry_run, annotate, explain).await?;
+    }
+    let parameters = DeleteParams {
+        dry_run,
+        ..DeleteParams::default()
+    };
+    let deleted = match Origin::of(cluster) {
+        Some(origin) => {
+            note(&format!("deleting {origin}, which cluster {name} mirrors"));
+            origin.delete(connection.client.clone(), &parameters).await
+        }
+        None => api.delete(name, &parameters).await.map(drop),
+    };
+    match deleted {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        result => result.map_err(|error| explain(&error, Some(name))),
+    }
 }

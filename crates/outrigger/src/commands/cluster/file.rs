@@ -1,57 +1,150 @@
-//! Reads clusters from files, including those of TKEStack, with the comments of its documentation.
+//! Reads clusters from files, including those of TKEStack, with the comments of its documentation; and the workers and
+//! Secrets that belong to them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::cluster::{Cluster, validate};
 use outrigger_api::compat;
+use outrigger_api::machine::{Machine, MachineAccess};
+use serde_json::Value;
 
+use crate::commands::machine::add::ensure_valid;
 use crate::input_file;
-use crate::report::{HintExt as _, note};
+use crate::report::{HintExt as _, hinted, note};
 
-/// Reads the clusters of a file and validates them.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Cluster>> {
+const KINDS: &str = "a file has Clusters of outrigger.dev/v1beta1 or platform.tkestack.io/v1, Machines of \
+                     outrigger.dev/v1beta1, and Secrets";
+
+/// The objects of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Manifests {
+    pub(crate) clusters: Vec<Cluster>,
+    /// Workers.
+    pub(crate) machines: Vec<Machine>,
+    pub(crate) secrets: Vec<Secret>,
+}
+
+/// Reads the objects of a file, or of stdin for the path `-`, and validates them.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Manifests> {
+    if path == Path::new("-") {
+        let text = String::from_utf8(input_file::read_stdin()?).context("stdin")?;
+        return parse("stdin", &text);
+    }
     let text = input_file::read_text(path)?;
     parse(&path.display().to_string(), &text)
 }
 
-fn parse(name: &str, text: &str) -> anyhow::Result<Vec<Cluster>> {
+fn parse(name: &str, text: &str) -> anyhow::Result<Manifests> {
     let text = compat::strip_comments(text);
-    let mut clusters = Vec::new();
+    let mut manifests = Manifests::default();
     for (index, document) in outrigger_goyaml::documents(text.as_bytes()).enumerate() {
         let location = || format!("{name}, document {}", index + 1);
         let document = document.map_err(|error| anyhow!("{}: {}", location(), error.rest))?;
         let object = outrigger_goyaml::parse_json(&document).with_context(location)?;
-        if object.is_null() {
-            continue;
+        if !object.is_null() {
+            manifests.add(object).with_context(location)?;
         }
-        clusters.push(convert(object).with_context(location)?);
     }
+    let Manifests { clusters, .. } = &manifests;
     ensure!(!clusters.is_empty(), "{name} contains no clusters");
-    Ok(clusters)
+    manifests.ensure_distinct_addresses()?;
+    Ok(manifests)
 }
 
-fn convert(object: serde_json::Value) -> anyhow::Result<Cluster> {
-    let kind = object["kind"].as_str().unwrap_or("object without a kind");
-    let kind = kind.to_owned();
-    let cluster = match compat::read_cluster(object) {
-        Ok(Some(cluster)) => cluster,
-        Ok(None) => bail!("{kind} is not a cluster"),
-        Err(error) => {
-            return match error.hint() {
-                Some(hint) => Err(error).hint(hint),
-                None => Err(error.into()),
-            };
+impl Manifests {
+    fn add(&mut self, object: Value) -> anyhow::Result<()> {
+        let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        if (api_version.as_str(), kind.as_str()) == ("v1", "Secret") {
+            let secret = serde_json::from_value(object).context("the Secret is invalid")?;
+            self.secrets.push(secret);
+            return Ok(());
         }
-    };
-    let errors = validate(&cluster);
+        let explain = |error: compat::Error| {
+            let hint = error.hint();
+            hinted(error, hint)
+        };
+        if let Some(machine) = compat::read_machine(object.clone()).map_err(explain)? {
+            ensure_valid(&machine)?;
+            self.machines.push(machine);
+            return Ok(());
+        }
+        match compat::read_cluster(object).map_err(explain)? {
+            Some(cluster) => self.clusters.push(checked(cluster)?),
+            None if kind.is_empty() => bail!("the object has no kind"),
+            None => return Err(anyhow!("{kind} of {api_version:?} is not supported")).hint(KINDS),
+        }
+        Ok(())
+    }
+
+    /// An address belongs to one machine.
+    fn ensure_distinct_addresses(&self) -> anyhow::Result<()> {
+        let name = |cluster: &Cluster| match &cluster.metadata.name {
+            Some(name) => format!("cluster {name}"),
+            None => "a cluster without a name".to_owned(),
+        };
+        let of_clusters = self.clusters.iter().flat_map(|cluster| {
+            let machines = cluster.spec.machines.iter();
+            machines.map(move |access| (access.address(), name(cluster)))
+        });
+        let of_machines = self.machines.iter().map(|machine| {
+            let owner = format!("machine {}", machine.name_any());
+            (machine.spec.access.address(), owner)
+        });
+        let mut owners: BTreeMap<String, String> = BTreeMap::new();
+        for (address, owner) in of_clusters.chain(of_machines) {
+            if let Some(other) = owners.insert(address.clone(), owner.clone()) {
+                bail!("{address} is the address of {other} and of {owner}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates or changes the Secrets.
+    pub(crate) async fn apply_secrets(
+        &self,
+        client: &Client,
+        namespace: &str,
+        dry_run: bool,
+    ) -> anyhow::Result<()> {
+        for secret in &self.secrets {
+            let namespace = secret.namespace().unwrap_or_else(|| namespace.to_owned());
+            let api: Api<Secret> = Api::namespaced(client.clone(), &namespace);
+            let name = secret.name_any();
+            let mut parameters = kube::api::PatchParams::apply("outrigger").force();
+            parameters.dry_run = dry_run;
+            let patch = kube::api::Patch::Apply(secret);
+            let applied = api.patch(&name, &parameters, &patch).await;
+            applied.with_context(|| format!("failed to apply Secret {namespace}/{name}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Rejects what the controller would reject.
+fn checked(cluster: Cluster) -> anyhow::Result<Cluster> {
+    let mut errors = validate(&cluster);
+    let machines = &cluster.spec.machines;
+    for (index, access) in machines.iter().enumerate() {
+        let field = format!("spec.machines[{index}]");
+        errors.extend(outrigger_cluster::check_access(access, &field));
+    }
     if !errors.is_empty() {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         bail!("the cluster is invalid: {}", errors.join("; "));
     }
-    let machines = &cluster.spec.machines;
-    if machines.iter().any(|machine| machine.password.is_some()) {
-        note("everybody who may read the cluster can read its passwords; secretRef avoids that");
+    let has_inline = |access: &MachineAccess| {
+        let proxy = access.proxy.as_ref();
+        access.password.is_some()
+            || access.private_key.is_some()
+            || proxy.is_some_and(|proxy| proxy.password.is_some() || proxy.private_key.is_some())
+    };
+    if machines.iter().any(has_inline) {
+        note("everybody who may read the cluster can read its credentials; secretRef avoids that");
     }
     Ok(cluster)
 }
@@ -60,23 +153,93 @@ fn convert(object: serde_json::Value) -> anyhow::Result<Cluster> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_invalid_cluster_is_refused_with_document_field_and_suggestion() {
-        let text = "apiVersion: outrigger.dev/v1beta1\nkind: Cluster\nspec:\n  version: 1.0.0\n  \
-                    machines: [{ip: 10.0.0.1, privateKey: eA==}]\n  \
-                    features: {skipConditions: [EnsureKublet]}\n";
+    const CLUSTER: &str = "apiVersion: outrigger.dev/v1beta1\nkind: Cluster\nmetadata: {name: a}\nspec:\n  \
+                           version: 1.0.0\n  machines: [{ip: 10.0.0.1, password: eA==}]\n";
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
         let error = parse("x.yaml", text).unwrap_err();
         let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
-        assert_eq!(chain[0], "x.yaml, document 1");
-        assert!(
-            chain[1].contains("did you mean EnsureKubelet?"),
-            "{chain:?}"
+        assert!(chain.join(": ").contains(expected), "{chain:?}");
+        // The report prints each cause once.
+        for pair in chain.windows(2) {
+            assert!(!pair[0].contains(&pair[1]), "{chain:?}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_cluster_is_refused_with_document_field_and_suggestion() {
+        let text = CLUSTER.to_owned() + "  features: {skipConditions: [EnsureKublet]}\n";
+        check(&text, "x.yaml, document 1: the cluster is invalid");
+        check(&text, "did you mean EnsureKubelet?");
+        check("kind: Deployment\n", "Deployment of \"\" is not supported");
+        check("# nothing\n", "x.yaml contains no clusters");
+    }
+
+    #[test]
+    fn errors_name_the_field_and_are_printed_once() {
+        let cases = [
+            (
+                "version: 1.0.0",
+                "version: 1.34",
+                "spec.version: must be a string, not a number",
+            ),
+            (
+                "password: eA==",
+                "password: hunter2",
+                "spec.machines[0].password: must be base64-encoded",
+            ),
+            (
+                "outrigger.dev/v1beta1",
+                "outrigger.dev/v1",
+                "Cluster of \"outrigger.dev/v1\" is not supported",
+            ),
+            (
+                "name: a",
+                "name: My_Cluster",
+                "metadata.name: \"My_Cluster\"",
+            ),
+            (
+                "password: eA==",
+                "password: eA==, hostKey: foo",
+                "spec.machines[0].hostKey: host key \"foo\"",
+            ),
+            (
+                "password: eA==",
+                "privateKey: aGVsbG8=",
+                "spec.machines[0].privateKey: is not a private key",
+            ),
+            (
+                "password: eA==",
+                "password: eA==, labels: {\"a b\": c}",
+                "spec.machines[0].labels: \"a b=c\"",
+            ),
+        ];
+        for (before, after, expected) in cases {
+            check(&CLUSTER.replace(before, after), expected);
+        }
+    }
+
+    #[test]
+    fn two_clusters_cannot_share_an_address() {
+        let other = CLUSTER.replace("name: a", "name: b");
+        let text = format!("{CLUSTER}---\n{other}");
+        check(
+            &text,
+            "10.0.0.1:22 is the address of cluster a and of cluster b",
         );
-        let error = parse("x.yaml", "kind: Deployment\n").unwrap_err();
-        assert_eq!(
-            error.root_cause().to_string(),
-            "Deployment is not a cluster"
+    }
+
+    #[test]
+    fn workers_and_secrets_are_in_the_same_file() {
+        let text = format!(
+            "{CLUSTER}---\napiVersion: v1\nkind: Secret\nmetadata: {{name: ssh}}\nstringData: {{password: x}}\n---\n\
+             apiVersion: outrigger.dev/v1beta1\nkind: Machine\nmetadata: {{name: w1}}\n\
+             spec: {{cluster: a, ip: 10.0.0.9, secretRef: {{name: ssh, namespace: default}}}}\n"
         );
-        assert!(parse("x.yaml", "# nothing\n").is_err());
+        let manifests = parse("x.yaml", &text).unwrap();
+        assert_eq!(manifests.clusters.len(), 1);
+        assert_eq!(manifests.machines[0].spec.cluster, "a");
+        assert_eq!(manifests.secrets[0].name_any(), "ssh");
     }
 }

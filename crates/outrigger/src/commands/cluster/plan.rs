@@ -15,9 +15,15 @@ use super::file;
 use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger cluster plan -f cluster.yaml
+  outrigger cluster plan -f cluster.yaml --files ./files -o json";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Manifest of the cluster, also one of TKEStack
+    /// Manifest of the cluster, also one of TKEStack; - is stdin
     #[arg(short, long, value_name = "FILE")]
     filename: PathBuf,
     /// Folder of the sources of files [default: the folder of the manifest]
@@ -52,7 +58,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         root
     };
     let mut rows = Vec::new();
-    for cluster in file::read(&args.filename)? {
+    for cluster in file::read(&args.filename)?.clusters {
         rows.extend(plan(cluster, root)?);
     }
     printer.list(args.output.output, &rows)

@@ -1,40 +1,78 @@
-//! `outrigger cluster status`: prints clusters, or the steps of one cluster and its machines.
+//! `outrigger cluster status`: prints clusters, or the state and the steps of one cluster and its machines.
+
+use std::collections::BTreeMap;
 
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::condition::Condition;
+use outrigger_cluster::lifecycle;
 use serde::Serialize;
 
 use super::watch::Watch;
-use super::{clusters, explain, machines};
-use crate::arguments::OutputFlag;
-use crate::commands::plugin::connect::ClusterFlags;
-use crate::printer::{Color, Printer, Row};
+use super::{clusters, edit, explain, machines};
+use crate::arguments::{Output, OutputFlag};
+use crate::commands::plugin::connect::{Connection, ServerFlags};
+use crate::commands::plugin::origin::Origin;
+use crate::printer::{Color, Printer, Row, printable};
+use crate::report::note;
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger cluster status
+  outrigger cluster status cls-1 --watch
+  outrigger cluster status cls-1 -o json";
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of the cluster [default: all clusters]
     name: Option<String>,
-    /// Show the steps as they run, until the cluster is Running or Failed
+    /// Show the steps as they run, until the cluster is Running, Failed or deleted
     #[arg(short, long, requires = "name")]
     watch: bool,
     #[command(flatten)]
-    cluster: ClusterFlags,
+    cluster: ServerFlags,
     #[command(flatten)]
     output: OutputFlag,
 }
 
 /// A cluster in a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ClusterRow {
     name: String,
     phase: ClusterPhase,
-    version: String,
-    step: String,
-    machines: String,
+    /// The installed version.
+    version: Option<String>,
+    /// The version of the spec.
+    target_version: Option<String>,
+    /// The object that the cluster mirrors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
+    step: Option<String>,
+    /// How many machines are in which phase.
+    machines: BTreeMap<String, u32>,
     message: String,
+}
+
+impl ClusterRow {
+    fn machines(&self) -> String {
+        let counts = self.machines.iter();
+        let counts: Vec<String> = counts.map(|(phase, n)| format!("{n} {phase}")).collect();
+        counts.join(", ")
+    }
+
+    /// The installed version, and the one that it is on the way to.
+    fn version(&self) -> String {
+        let installed = self.version.as_deref().unwrap_or("-");
+        match &self.target_version {
+            Some(target) if self.version.as_ref() != Some(target) => {
+                format!("{installed} -> {target}")
+            }
+            _ => installed.to_owned(),
+        }
+    }
 }
 
 impl Row for ClusterRow {
@@ -45,9 +83,9 @@ impl Row for ClusterRow {
         vec![
             self.name.clone(),
             format!("{:?}", self.phase),
-            self.version.clone(),
-            self.step.clone(),
-            self.machines.clone(),
+            self.version(),
+            self.step.clone().unwrap_or_else(|| "-".to_owned()),
+            self.machines(),
             self.message.clone(),
         ]
     }
@@ -84,48 +122,96 @@ impl Row for StepRow {
     }
 }
 
-/// Returns whether the cluster that was watched is Running.
+/// One cluster with its steps.
+#[derive(Debug, Serialize)]
+struct ClusterDetails {
+    #[serde(flatten)]
+    cluster: ClusterRow,
+    steps: Vec<StepRow>,
+}
+
+/// Returns whether the cluster that was watched is Running, or deleted as requested.
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<bool> {
     let connection = args.cluster.connect().await?;
-    let api = clusters(&connection);
+    let format = args.output.output;
     let Some(name) = &args.name else {
-        let list = api.list(&ListParams::default()).await;
-        let list = list.map_err(|error| explain(&error, None))?;
-        let rows: Vec<ClusterRow> = list.items.iter().map(cluster_row).collect();
-        printer.list(args.output.output, &rows)?;
+        list(&connection, format, printer).await?;
         return Ok(true);
     };
-    let cluster = api.get(name).await;
-    let cluster = cluster.map_err(|error| explain(&error, Some(name)))?;
+    let mut cluster = edit::get(&connection, name).await?;
+    let mut is_successful = true;
     if args.watch {
-        return Watch::new(&connection.client, [name.clone()])
-            .until_idle()
-            .await;
+        let mut watch = Watch::new(&connection.client, [name.clone()]);
+        is_successful = watch.until_idle().await?;
+        if format == Output::Table {
+            return Ok(is_successful);
+        }
+        let current = clusters(&connection).get_opt(name).await;
+        match current.map_err(|error| explain(&error, Some(name)))? {
+            Some(current) => cluster = current,
+            None => return Ok(is_successful),
+        }
     }
-    let mut rows = steps("cluster", &cluster.status.unwrap_or_default().conditions);
+    let mut steps = steps(
+        "cluster",
+        &cluster.status.clone().unwrap_or_default().conditions,
+    );
     for machine in machines(&connection, name).await? {
         let conditions = machine.status.clone().unwrap_or_default().conditions;
-        rows.extend(steps(&machine.name_any(), &conditions));
+        steps.extend(self::steps(&machine.name_any(), &conditions));
     }
-    printer.list(args.output.output, &rows)?;
-    Ok(true)
+    let cluster = cluster_row(&cluster);
+    if format == Output::Table {
+        printer.bytes(summary(&cluster).as_bytes())?;
+        printer.list(format, &steps)?;
+    } else {
+        printer.value(format, &ClusterDetails { cluster, steps })?;
+    }
+    Ok(is_successful)
+}
+
+async fn list(connection: &Connection, format: Output, printer: &Printer) -> anyhow::Result<()> {
+    let list = clusters(connection).list(&ListParams::default()).await;
+    let list = list.map_err(|error| explain(&error, None))?;
+    let rows: Vec<ClusterRow> = list.items.iter().map(cluster_row).collect();
+    if rows.is_empty() && format == Output::Table {
+        note("there are no clusters");
+        return Ok(());
+    }
+    printer.list(format, &rows)
 }
 
 fn cluster_row(cluster: &Cluster) -> ClusterRow {
     let status = cluster.status.clone().unwrap_or_default();
-    let counts = status.machines.iter();
-    let counts: Vec<String> = counts.map(|(phase, n)| format!("{n} {phase}")).collect();
+    let target = lifecycle::desired_version(cluster).to_owned();
     ClusterRow {
         name: cluster.name_any(),
         phase: status.phase,
-        version: status.version.unwrap_or_else(|| "-".to_owned()),
-        step: status
-            .flow
-            .and_then(|flow| flow.step)
-            .unwrap_or_else(|| "-".to_owned()),
-        machines: counts.join(", "),
+        version: status.version,
+        target_version: Some(target).filter(|version| !version.is_empty()),
+        origin: Origin::of(cluster).map(|origin| origin.to_string()),
+        step: status.flow.and_then(|flow| flow.step),
+        machines: status.machines,
         message: status.message,
     }
+}
+
+/// The state of a cluster above the table of its steps.
+fn summary(cluster: &ClusterRow) -> String {
+    let fields = [
+        ("Name", cluster.name.clone()),
+        ("Origin", cluster.origin.clone().unwrap_or_default()),
+        ("Phase", format!("{:?}", cluster.phase)),
+        ("Version", cluster.version()),
+        ("Machines", cluster.machines()),
+        ("Message", printable(&cluster.message)),
+    ];
+    let mut text = String::new();
+    for (label, value) in fields.iter().filter(|(_, value)| !value.is_empty()) {
+        text.push_str(&format!("{label:<10}{value}\n"));
+    }
+    text.push('\n');
+    text
 }
 
 fn steps(target: &str, conditions: &[Condition]) -> Vec<StepRow> {
@@ -136,4 +222,30 @@ fn steps(target: &str, conditions: &[Condition]) -> Vec<StepRow> {
         message: condition.message.clone(),
     };
     conditions.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_state_of_one_cluster_has_phase_versions_and_counts() {
+        let cluster: Cluster = serde_json::from_value(json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "a"},
+            "spec": {"version": "v1.35.0"},
+            "status": {"phase": "Upgrading", "version": "1.34.1", "machines": {"Running": 2, "Upgrading": 1}},
+        }))
+        .unwrap();
+        let row = cluster_row(&cluster);
+        assert_eq!(
+            summary(&row),
+            "Name      a\nPhase     Upgrading\nVersion   1.34.1 -> 1.35.0\nMachines  2 Running, 1 Upgrading\n\n"
+        );
+        let value = serde_json::to_value(&row).unwrap();
+        assert_eq!(value["targetVersion"], "1.35.0");
+        assert_eq!(value["machines"]["Running"], 2);
+        assert_eq!(value["step"], json!(null));
+    }
 }

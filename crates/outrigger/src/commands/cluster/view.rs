@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt as _;
 use outrigger_api::cluster::Cluster;
-use outrigger_api::flow_status::{HookStatus, TaskState, TaskStatus};
+use outrigger_api::flow_status::{FlowStatus, HookStatus, TaskState, TaskStatus};
 use outrigger_api::machine::Machine;
 use outrigger_api::step::{self, FlowName};
+
+use crate::printer::printable;
 
 /// Lines of a view, so that it fits any terminal.
 pub(crate) const MAX_LINES: usize = 18;
@@ -31,7 +33,37 @@ struct StepCounts {
 }
 
 impl View {
-    /// Lines about hooks that ended since the last call.
+    /// Sets the cluster as it is now.
+    pub(crate) fn set_cluster(&mut self, cluster: Cluster) {
+        if self.cluster.is_none() {
+            let status = cluster.status.clone().unwrap_or_default();
+            self.skip_former_hooks(status.flow.as_ref(), &status.hooks);
+        }
+        self.cluster = Some(cluster);
+    }
+
+    /// Sets a machine as it is now.
+    pub(crate) fn set_machine(&mut self, machine: Machine) {
+        let name = machine.name_any();
+        if !self.machines.contains_key(&name) {
+            let status = machine.status.clone().unwrap_or_default();
+            self.skip_former_hooks(status.flow.as_ref(), &status.hooks);
+        }
+        self.machines.insert(name, machine);
+    }
+
+    /// Hooks that ran in flows before the one in which the view begins are not printed.
+    fn skip_former_hooks(&mut self, flow: Option<&FlowStatus>, hooks: &[HookStatus]) {
+        let run = flow.map(|flow| format!("{}/", flow.run));
+        let is_former = |hook: &&HookStatus| {
+            let run = run.as_ref();
+            run.is_none_or(|run| !hook.attempt.starts_with(run.as_str()))
+        };
+        let former = hooks.iter().filter(is_former).map(key);
+        self.printed.extend(former);
+    }
+
+    /// Lines about hooks that ended since the last call, in the order in which they did.
     pub(crate) fn ended_hooks(&mut self) -> Vec<String> {
         let is_few = self.machines.len() <= FEW_MACHINES;
         let cluster = self.cluster.as_ref().and_then(|it| it.status.as_ref());
@@ -40,13 +72,6 @@ impl View {
         let statuses = machines.filter_map(|machine| machine.status.as_ref());
         let of_machines = statuses.flat_map(|status| &status.hooks);
         let of_machines = of_machines.filter(|hook| is_few || hook.exit_code != Some(0));
-        let key = |hook: &HookStatus| {
-            (
-                hook.machine.clone(),
-                hook.name.clone(),
-                hook.attempt.clone(),
-            )
-        };
         let hooks = of_cluster.chain(of_machines);
         let new = hooks.filter(|hook| !self.printed.contains(&key(hook)));
         let mut new: Vec<HookStatus> = new.cloned().collect();
@@ -74,7 +99,8 @@ impl View {
         if shown_notable < notable.len() {
             let rest = notable.len() - shown_notable + 1;
             lines.extend(notable.into_iter().take(shown_notable - 1));
-            lines.push(format!("  … and {rest} more machines"));
+            let machines = if rest == 1 { "machine" } else { "machines" };
+            lines.push(format!("  … and {rest} more {machines}"));
         } else {
             lines.extend(notable);
         }
@@ -141,6 +167,14 @@ impl View {
     }
 }
 
+fn key(hook: &HookStatus) -> (String, String, String) {
+    (
+        hook.machine.clone(),
+        hook.name.clone(),
+        hook.attempt.clone(),
+    )
+}
+
 /// Name, phase, and what is wrong; otherwise a detail.
 fn headline(cluster: &Cluster, detail: &str) -> String {
     let status = cluster.status.clone().unwrap_or_default();
@@ -151,7 +185,7 @@ fn headline(cluster: &Cluster, detail: &str) -> String {
     };
     let phase = format!("{:?}", status.phase);
     let line = format!("{:<24} {phase:<12} {detail}", cluster.name_any());
-    line.trim_end().to_owned()
+    printable(line.trim_end())
 }
 
 fn urgency(task: &TaskStatus) -> Option<u8> {
@@ -258,6 +292,35 @@ mod tests {
         assert!(lines.len() <= MAX_LINES, "{lines:#?}");
         assert!(lines[4].starts_with("  m777 "), "{lines:#?}");
         assert_eq!(lines.last().unwrap(), "  … and 494 more machines");
+    }
+
+    #[test]
+    fn hooks_of_former_flows_are_not_printed_again() {
+        let mut view = View::default();
+        let mut former = machine(1, "Done");
+        let status = former.status.as_mut().unwrap();
+        status.hooks[0].attempt = "0-Create/EnsurePreInstallHook/1".to_owned();
+        view.set_machine(former.clone());
+        assert_eq!(view.ended_hooks(), [""; 0]);
+        let status = former.status.as_mut().unwrap();
+        status.hooks[0].attempt = "1-Create/EnsurePreInstallHook/1".to_owned();
+        view.set_machine(former.clone());
+        assert_eq!(view.ended_hooks().len(), 1);
+        let mut joined = View::default();
+        joined.set_machine(former);
+        assert_eq!(joined.ended_hooks().len(), 1);
+    }
+
+    #[test]
+    fn a_message_of_several_lines_is_one_line_of_the_view() {
+        let mut view = view(&[(1, "Failed")]);
+        let cluster = view.cluster.as_mut().unwrap();
+        let status = cluster.status.as_mut().unwrap();
+        status.message = "m001: exit code 1\nsecond line\nthird".to_owned();
+        for line in view.lines(MAX_LINES) {
+            assert!(!line.contains('\n'), "{line:?}");
+        }
+        assert!(!view.headline().unwrap().contains('\n'));
     }
 
     #[test]

@@ -1,18 +1,21 @@
 //! Watches clusters and their machines, and shows their steps: live on a terminal, otherwise each change as a line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::stream::{BoxStream, StreamExt as _};
 use kube::api::ListParams;
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
-use outrigger_api::cluster::{Cluster, ClusterPhase};
+use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
 use tokio::time::Instant;
 
 use super::view::{MAX_LINES, View};
+use super::wait::ClusterCondition;
 use crate::commands::live_area::LiveArea;
+use crate::commands::plugin::progress::Awaited as _;
+use crate::commands::plugin::wait_condition::WaitStatus;
 
 /// Time between two updates of the terminal.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -22,6 +25,10 @@ pub(crate) struct Watch {
     client: Client,
     changes: BoxStream<'static, Change>,
     views: BTreeMap<String, View>,
+    /// The clusters of the list that the watch begins with, while it is read.
+    listing: BTreeSet<String>,
+    /// Whether it was read: from then on, a cluster that is not there is deleted.
+    has_synced: bool,
     /// The last headline of each cluster.
     headlines: BTreeMap<String, String>,
     area: LiveArea,
@@ -43,6 +50,8 @@ impl Watch {
             client: client.clone(),
             changes: changes(client),
             views: views.collect(),
+            listing: BTreeSet::new(),
+            has_synced: false,
             headlines: BTreeMap::new(),
             is_live: area.is_terminal(),
             area,
@@ -51,16 +60,33 @@ impl Watch {
         }
     }
 
-    /// Shows the clusters until all are Running or Failed; at once if there are none. Returns whether all are Running.
+    /// Shows the clusters until nothing is left to do for any of them; at once if there are none. Returns whether all run
+    /// or are deleted, as their specs demand.
     pub(crate) async fn until_idle(&mut self) -> anyhow::Result<bool> {
-        while !self.views.values().all(|view| idle_phase(view).is_some()) {
-            self.next().await;
+        loop {
+            let outcomes = self.views.values().map(|view| self.outcome(view));
+            let outcomes: Option<Vec<bool>> = outcomes.collect();
+            let Some(outcomes) = outcomes else {
+                self.next().await;
+                continue;
+            };
+            // The watch of machines may be behind.
+            self.refresh().await?;
+            self.show();
+            return Ok(outcomes.iter().all(|is_successful| *is_successful));
         }
-        // The watch of machines may be behind.
-        self.refresh().await?;
-        self.show();
-        let mut phases = self.views.values().map(idle_phase);
-        Ok(phases.all(|phase| phase == Some(ClusterPhase::Running)))
+    }
+
+    /// Whether a cluster is where it is headed; `None` if it may still get there.
+    fn outcome(&self, view: &View) -> Option<bool> {
+        let Some(cluster) = &view.cluster else {
+            return self.has_synced.then_some(true);
+        };
+        match Cluster::evaluate(Some(cluster), &ClusterCondition::of(cluster)) {
+            WaitStatus::Met => Some(true),
+            WaitStatus::Failed(_) => Some(false),
+            WaitStatus::Pending(_) | WaitStatus::Unreachable(_) => None,
+        }
     }
 
     /// Prints changes of the clusters, without a live view, for ever.
@@ -88,19 +114,24 @@ impl Watch {
     fn update(&mut self, change: Change) {
         self.is_outdated = true;
         match change {
-            Change::Cluster(Event::Apply(cluster) | Event::InitApply(cluster)) => {
-                if let Some(view) = self.views.get_mut(&cluster.name_any()) {
-                    view.cluster = Some(cluster);
-                }
+            Change::Cluster(Event::Apply(cluster)) => self.set_cluster(cluster),
+            Change::Cluster(Event::InitApply(cluster)) => {
+                self.listing.insert(cluster.name_any());
+                self.set_cluster(cluster);
             }
-            Change::Cluster(Event::Delete(cluster)) => {
-                if let Some(view) = self.views.get_mut(&cluster.name_any()) {
-                    *view = View::default();
+            Change::Cluster(Event::Delete(cluster)) => self.remove_cluster(&cluster.name_any()),
+            Change::Cluster(Event::Init) => self.listing.clear(),
+            Change::Cluster(Event::InitDone) => {
+                self.has_synced = true;
+                let views = self.views.keys();
+                let gone = views.filter(|name| !self.listing.contains(*name));
+                for name in gone.cloned().collect::<Vec<_>>() {
+                    self.remove_cluster(&name);
                 }
             }
             Change::Machine(Event::Apply(machine) | Event::InitApply(machine)) => {
                 if let Some(view) = self.views.get_mut(&machine.spec.cluster) {
-                    view.machines.insert(machine.name_any(), machine);
+                    view.set_machine(machine);
                 }
             }
             Change::Machine(Event::Delete(machine)) => {
@@ -108,8 +139,24 @@ impl Watch {
                     view.machines.remove(&machine.name_any());
                 }
             }
-            Change::Cluster(Event::Init | Event::InitDone)
-            | Change::Machine(Event::Init | Event::InitDone) => {}
+            Change::Machine(Event::Init | Event::InitDone) => {}
+        }
+    }
+
+    fn set_cluster(&mut self, cluster: Cluster) {
+        if let Some(view) = self.views.get_mut(&cluster.name_any()) {
+            view.set_cluster(cluster);
+        }
+    }
+
+    fn remove_cluster(&mut self, name: &str) {
+        let Some(view) = self.views.get_mut(name) else {
+            return;
+        };
+        if view.cluster.take().is_some() {
+            self.headlines.remove(name);
+            let line = format!("{name:<24} deleted");
+            self.area.draw(&[line], &[]);
         }
     }
 
@@ -153,13 +200,4 @@ fn changes(client: &Client) -> BoxStream<'static, Change> {
     let clusters = clusters.filter_map(async |event| event.ok().map(Change::Cluster));
     let machines = machines.filter_map(async |event| event.ok().map(Change::Machine));
     futures::stream::select(clusters, machines).boxed()
-}
-
-/// Running or Failed, if the controller has seen the current spec.
-fn idle_phase(view: &View) -> Option<ClusterPhase> {
-    let cluster = view.cluster.as_ref()?;
-    let status = cluster.status.as_ref()?;
-    let is_observed = status.observed_generation == cluster.metadata.generation;
-    let is_idle = matches!(status.phase, ClusterPhase::Running | ClusterPhase::Failed);
-    (is_observed && is_idle).then_some(status.phase)
 }

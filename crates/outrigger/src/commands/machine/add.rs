@@ -6,20 +6,30 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use kube::Api;
-use kube::api::PostParams;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
 use outrigger_api::RedactedBytes;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::{Machine, MachineAccess, MachineRole, MachineSpec, validate};
 use outrigger_api::repository::SecretReference;
+use outrigger_cluster::lifecycle;
 use outrigger_node::Address;
 
+use super::wait::MachineCondition;
 use super::{explain, machines};
-use crate::commands::plugin::connect::ClusterFlags;
+use crate::commands::cluster::change::{ChangeFlags, Outcome};
+use crate::commands::plugin::connect::Connection;
+use crate::commands::plugin::edit::parameters;
 use crate::printer::Printer;
 use crate::report::{HintExt as _, note};
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger machine add worker-1 --cluster cls-1 --address root@10.0.0.9 --secret default/ssh --wait
+  outrigger machine add worker-1 --cluster cls-1 --address 10.0.0.9:2222 --private-key ~/.ssh/id_ed25519";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of the machine
     name: String,
@@ -44,34 +54,93 @@ pub(crate) struct Args {
     /// Label of the node; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     label: Vec<String>,
-    /// Only check the machine and ask the server
-    #[arg(long)]
-    dry_run: bool,
     #[command(flatten)]
-    flags: ClusterFlags,
+    change: ChangeFlags,
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let change = &args.change;
     let machine = machine(args)?;
-    let errors = validate(&machine);
-    if !errors.is_empty() {
-        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        bail!("the machine is invalid: {}", errors.join("; "));
-    }
-    let connection = args.flags.connect().await?;
-    let clusters: Api<Cluster> = Api::all(connection.client.clone());
-    let cluster = clusters.get_opt(&args.cluster).await;
-    if cluster.map_err(|error| explain(&error, None))?.is_none() {
-        bail!("cluster {} does not exist", args.cluster);
-    }
-    let parameters = PostParams {
-        dry_run: args.dry_run,
-        field_manager: Some("outrigger".to_owned()),
+    ensure_valid(&machine)?;
+    let connection = change.server.connect().await?;
+    add(&connection, &machine, change.dry_run).await?;
+    let outcome = Outcome {
+        requested: " added",
+        done: " is running",
     };
-    let created = machines(&connection).create(&parameters, &machine).await;
-    created.map_err(|error| explain(&error, Some(&args.name)))?;
-    printer.line(&format!("machine {} added", args.name))?;
+    let (names, condition) = ([args.name.clone()], MachineCondition::Running);
+    let client = &connection.client;
+    change
+        .finish::<Machine>(client, &names, &condition, outcome, printer)
+        .await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Rejects what the controller would reject.
+pub(crate) fn ensure_valid(machine: &Machine) -> anyhow::Result<()> {
+    let mut errors = validate(machine);
+    errors.extend(outrigger_cluster::check_access(
+        &machine.spec.access,
+        "spec",
+    ));
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    bail!("the machine is invalid: {}", errors.join("; "))
+}
+
+/// Creates a machine, unless the controller would refuse it.
+pub(crate) async fn add(
+    connection: &Connection,
+    machine: &Machine,
+    dry_run: bool,
+) -> anyhow::Result<()> {
+    let (client, name) = (&connection.client, machine.name_any());
+    let clusters: Api<Cluster> = Api::all(client.clone());
+    let cluster = clusters.get_opt(&machine.spec.cluster).await;
+    match cluster.map_err(|error| explain(&error, None))? {
+        None => bail!("cluster {} does not exist", machine.spec.cluster),
+        Some(cluster) if lifecycle::is_deleted(&cluster) => {
+            bail!("cluster {} is being deleted", machine.spec.cluster)
+        }
+        Some(_) => {}
+    }
+    ensure_free(connection, machine).await?;
+    // Reads the Secret, which the controller would miss at each attempt.
+    match outrigger_controller::machine_login(client, machine).await {
+        Ok(login) => {
+            let errors = outrigger_cluster::check_access(&login.access, "the Secret");
+            let has_secret = machine.spec.access.secret_ref.is_some();
+            if let Some(error) = errors.first().filter(|_| has_secret) {
+                bail!("{error}");
+            }
+        }
+        // The user may not be allowed to read what the controller may.
+        Err(message) if message.starts_with("failed to read") => note(&message),
+        Err(message) => bail!(message),
+    }
+    let created = machines(connection)
+        .create(&parameters(dry_run), machine)
+        .await;
+    created.map_err(|error| explain(&error, Some(&name)))?;
+    Ok(())
+}
+
+/// An address belongs to one machine.
+async fn ensure_free(connection: &Connection, machine: &Machine) -> anyhow::Result<()> {
+    let list = machines(connection).list(&ListParams::default()).await;
+    let list = list.map_err(|error| explain(&error, None))?;
+    let address = machine.spec.access.address();
+    let name = machine.name_any();
+    let mut others = list.items.iter();
+    let other =
+        others.find(|other| other.spec.access.address() == address && other.name_any() != name);
+    if let Some(other) = other {
+        let (name, cluster) = (other.name_any(), &other.spec.cluster);
+        bail!("{address} belongs to machine {name} of cluster {cluster}");
+    }
+    Ok(())
 }
 
 fn machine(args: &Args) -> anyhow::Result<Machine> {

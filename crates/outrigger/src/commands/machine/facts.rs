@@ -8,17 +8,23 @@ use serde::Serialize;
 use super::connect::on_each;
 use super::select::Selection;
 use crate::arguments::OutputFlag;
-use crate::commands::plugin::connect::ClusterFlags;
+use crate::commands::plugin::connect::ServerFlags;
 use crate::commands::size::Size;
 use crate::printer::{Printer, Row};
 use crate::report::note;
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger machine facts worker-1
+  outrigger machine facts --cluster cls-1 -o json";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     machines: Selection,
     #[command(flatten)]
-    flags: ClusterFlags,
+    flags: ServerFlags,
     #[command(flatten)]
     output: OutputFlag,
 }

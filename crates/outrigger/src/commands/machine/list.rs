@@ -8,17 +8,24 @@ use outrigger_api::machine::{Machine, MachinePhase};
 use serde::Serialize;
 
 use super::{explain, machines};
-use crate::arguments::OutputFlag;
-use crate::commands::plugin::connect::ClusterFlags;
+use crate::arguments::{Output, OutputFlag};
+use crate::commands::plugin::connect::ServerFlags;
 use crate::printer::{Color, Printer, Row};
+use crate::report::note;
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger machine list
+  outrigger machine list --cluster cls-1 -o json";
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Only the machines of this cluster
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
     #[command(flatten)]
-    flags: ClusterFlags,
+    flags: ServerFlags,
     #[command(flatten)]
     output: OutputFlag,
 }
@@ -31,8 +38,8 @@ struct MachineRow {
     role: String,
     address: String,
     phase: MachinePhase,
-    version: String,
-    step: String,
+    version: Option<String>,
+    step: Option<String>,
     message: String,
 }
 
@@ -48,8 +55,8 @@ impl Row for MachineRow {
             self.role.clone(),
             self.address.clone(),
             format!("{:?}", self.phase),
-            self.version.clone(),
-            self.step.clone(),
+            self.version.clone().unwrap_or_else(|| "-".to_owned()),
+            self.step.clone().unwrap_or_else(|| "-".to_owned()),
             self.message.clone(),
         ]
     }
@@ -73,6 +80,10 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
     });
     let mut rows: Vec<MachineRow> = list.iter().map(row).collect();
     rows.sort_by(|a, b| (&a.cluster, &a.name).cmp(&(&b.cluster, &b.name)));
+    if rows.is_empty() && args.output.output == Output::Table {
+        note("there are no machines");
+        return Ok(ExitCode::SUCCESS);
+    }
     printer.list(args.output.output, &rows)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -86,8 +97,8 @@ fn row(machine: &Machine) -> MachineRow {
         role: format!("{:?}", machine.spec.role),
         address: machine.spec.access.address(),
         phase: status.phase,
-        version: status.version.unwrap_or_else(|| "-".to_owned()),
-        step: step.unwrap_or_else(|| "-".to_owned()),
+        version: status.version,
+        step,
         message: status.message,
     }
 }

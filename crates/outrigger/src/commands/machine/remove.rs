@@ -2,17 +2,26 @@
 
 use std::process::ExitCode;
 
-use kube::api::{DeleteParams, Patch, PatchParams};
+use anyhow::anyhow;
+use kube::api::DeleteParams;
 use outrigger_api::annotation::FORCE;
-use outrigger_api::machine::MachineRole;
-use serde_json::json;
+use outrigger_api::machine::{Machine, MachineRole};
 
+use super::wait::MachineCondition;
 use super::{explain, machines};
-use crate::commands::plugin::connect::ClusterFlags;
+use crate::commands::cluster::change::{ChangeFlags, Outcome};
+use crate::commands::plugin::connect::Connection;
+use crate::commands::plugin::edit::edit_object;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger machine remove worker-1 --wait
+  outrigger machine remove worker-1 --force    Do not wait for a machine that cannot be reached";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Name of the machine
     name: String,
@@ -20,30 +29,51 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    flags: ClusterFlags,
+    change: ChangeFlags,
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let connection = args.flags.connect().await?;
-    let api = machines(&connection);
-    let failed = |error: kube::Error| explain(&error, Some(&args.name));
-    let machine = api.get(&args.name).await.map_err(failed)?;
+    let change = &args.change;
+    let connection = change.server.connect().await?;
+    remove(&connection, &args.name, args.force, change.dry_run).await?;
+    let outcome = Outcome {
+        requested: ": removal requested",
+        done: " removed",
+    };
+    let (names, condition) = ([args.name.clone()], MachineCondition::Deleted);
+    let client = &connection.client;
+    change
+        .finish::<Machine>(client, &names, &condition, outcome, printer)
+        .await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn remove(
+    connection: &Connection,
+    name: &str,
+    force: bool,
+    dry_run: bool,
+) -> anyhow::Result<()> {
+    let api = machines(connection);
+    let failed = |error: kube::Error| explain(&error, Some(name));
+    let machine = api.get(name).await.map_err(failed)?;
     if machine.spec.role == MachineRole::ControlPlane {
         let cluster = machine.spec.cluster;
-        let error = anyhow::anyhow!(
-            "machine {} is in the control plane of cluster {cluster}",
-            args.name
-        );
+        let error = anyhow!("machine {name} is in the control plane of cluster {cluster}");
         return Err(error).hint(format!("remove it from spec.machines of cluster {cluster}"));
     }
-    if args.force {
-        let patch = json!({"metadata": {"annotations": {FORCE: "true"}}});
-        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
-        let patched = api.patch(&args.name, &parameters, &patch).await;
-        patched.map_err(failed)?;
+    if force {
+        let annotate = |machine: &mut Machine| {
+            let annotations = machine.metadata.annotations.get_or_insert_default();
+            annotations.insert(FORCE.to_owned(), "true".to_owned());
+            Ok(())
+        };
+        edit_object(&api, name, dry_run, annotate, explain).await?;
     }
-    let deleted = api.delete(&args.name, &DeleteParams::default()).await;
-    deleted.map_err(failed)?;
-    printer.line(&format!("machine {}: removal requested", args.name))?;
-    Ok(ExitCode::SUCCESS)
+    let parameters = DeleteParams {
+        dry_run,
+        ..DeleteParams::default()
+    };
+    api.delete(name, &parameters).await.map_err(failed)?;
+    Ok(())
 }

@@ -11,12 +11,13 @@ use crate::report::HintExt as _;
 
 /// The machines that a command works on.
 #[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
 pub(super) struct Selection {
     /// Names of machines
-    #[arg(value_name = "MACHINE", required_unless_present = "cluster")]
+    #[arg(value_name = "MACHINE")]
     names: Vec<String>,
     /// All machines of a cluster
-    #[arg(long, value_name = "NAME", conflicts_with = "names")]
+    #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
 }
 

@@ -90,7 +90,8 @@ impl ChangeFlags {
             .filter(|_| self.wait.wait && !self.dry_run);
         if let Some(condition) = condition {
             let keys: Vec<_> = plugins.iter().map(progress::key).collect();
-            progress::wait(&connection.client, &keys, condition, self.wait.timeout).await?;
+            let client = &connection.client;
+            progress::wait::<Plugin>(client, &keys, &condition, self.wait.timeout).await?;
         }
         let format = self.output.output;
         if format != Output::Table {

@@ -13,16 +13,24 @@ use super::unreachable;
 use crate::input_file;
 use crate::report::HintExt as _;
 
-/// The flags that select the cluster and the namespace, as in kubectl and Helm.
+/// The flags that select the cluster, as in kubectl and Helm.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
-pub(crate) struct ClusterFlags {
+pub(crate) struct ServerFlags {
     /// Kubeconfig [default: $KUBECONFIG or ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: the current context]
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+}
+
+/// The flags that select the cluster and the namespace.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+pub(crate) struct ClusterFlags {
+    #[command(flatten)]
+    server: ServerFlags,
     /// Namespace of the plugin [default: the namespace of the context]
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
@@ -35,13 +43,22 @@ pub(crate) struct Connection {
     pub(crate) namespace: String,
 }
 
-impl ClusterFlags {
+impl ServerFlags {
     pub(crate) async fn connect(&self) -> anyhow::Result<Connection> {
         let config = load_config(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
-        let namespace = self.namespace.clone();
-        let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
+        let namespace = config.default_namespace.clone();
         let client = Client::try_from(config).context("failed to create a client")?;
         Ok(Connection { client, namespace })
+    }
+}
+
+impl ClusterFlags {
+    pub(crate) async fn connect(&self) -> anyhow::Result<Connection> {
+        let mut connection = self.server.connect().await?;
+        if let Some(namespace) = &self.namespace {
+            connection.namespace.clone_from(namespace);
+        }
+        Ok(connection)
     }
 }
 

@@ -1,8 +1,13 @@
 //! Changes a plugin in the cluster, and retries on conflicts.
 
+use std::fmt::Debug;
+
 use kube::Api;
 use kube::api::PostParams;
+use outrigger_api::compat::ForeignKind;
 use outrigger_api::plugin::Plugin;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::connect::explain;
 use super::origin::Origin;
@@ -12,7 +17,7 @@ const MAX_ATTEMPTS: usize = 5;
 
 pub(super) const FIELD_MANAGER: &str = "outrigger";
 
-pub(super) fn parameters(dry_run: bool) -> PostParams {
+pub(crate) fn parameters(dry_run: bool) -> PostParams {
     PostParams {
         dry_run,
         field_manager: Some(FIELD_MANAGER.to_owned()),
@@ -28,11 +33,17 @@ pub(super) async fn edit(
 ) -> anyhow::Result<Plugin> {
     let plugin = api.get(name).await;
     let plugin = plugin.map_err(|error| explain(&error, Some(name)))?;
-    let Some(origin) = Origin::of(&plugin) else {
+    let mirrored = Origin::of(&plugin).zip(ForeignKind::mirrored_by(&plugin));
+    let Some((origin, kind)) = mirrored else {
         return edit_plugin(api, name, dry_run, change).await;
     };
     let client = api.clone().into_client();
-    origin.edit(client, dry_run, change).await?;
+    let changed = origin.edit(client, dry_run, |object| {
+        let mut result = Ok(());
+        let changed = kind.change(object, |plugin| result = change(plugin));
+        result.map(|()| changed)
+    });
+    changed.await?;
     note(&format!("changed {origin}, which plugin {name} mirrors"));
     Ok(plugin)
 }
@@ -44,6 +55,20 @@ pub(super) async fn edit_plugin(
     dry_run: bool,
     change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
 ) -> anyhow::Result<Plugin> {
+    edit_object(api, name, dry_run, change, explain).await
+}
+
+/// Gets an object, changes it and replaces it. Does not write if nothing changes.
+pub(crate) async fn edit_object<K>(
+    api: &Api<K>,
+    name: &str,
+    dry_run: bool,
+    change: impl Fn(&mut K) -> anyhow::Result<()>,
+    explain: impl Fn(&kube::Error, Option<&str>) -> anyhow::Error,
+) -> anyhow::Result<K>
+where
+    K: Clone + PartialEq + Debug + DeserializeOwned + Serialize,
+{
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -51,13 +76,13 @@ pub(super) async fn edit_plugin(
             .get(name)
             .await
             .map_err(|error| explain(&error, Some(name)))?;
-        let mut plugin = before.clone();
-        change(&mut plugin)?;
-        if plugin == before {
+        let mut object = before.clone();
+        change(&mut object)?;
+        if object == before {
             return Ok(before);
         }
-        match api.replace(name, &parameters(dry_run), &plugin).await {
-            Ok(plugin) => return Ok(plugin),
+        match api.replace(name, &parameters(dry_run), &object).await {
+            Ok(object) => return Ok(object),
             Err(kube::Error::Api(status)) if status.code == 409 && attempts < MAX_ATTEMPTS => {}
             Err(error) => return Err(explain(&error, Some(name))),
         }

@@ -1,53 +1,61 @@
-//! Plugins that mirror an object of KubeGems or TKEStack: changes are made to that object, which the mirror follows.
+//! Plugins and clusters that mirror an object of KubeGems or TKEStack: changes are made to that object, which the mirror
+//! follows.
 
 use anyhow::anyhow;
-use kube::api::DynamicObject;
-use kube::{Api, Client};
-use outrigger_api::compat::ForeignKind;
-use outrigger_api::plugin::Plugin;
+use kube::api::{ApiResource, DeleteParams, DynamicObject};
+use kube::{Api, Client, Resource};
+use outrigger_api::compat;
+use serde_json::Value;
 
 use super::connect::explain;
 use super::edit::parameters;
-use crate::report::HintExt as _;
+use crate::report::hinted;
 
-/// The object that a plugin mirrors.
+/// The object that a plugin or cluster mirrors.
 #[derive(Debug, Clone)]
-pub(super) struct Origin {
-    kind: ForeignKind,
+pub(crate) struct Origin {
+    resource: ApiResource,
+    /// Empty for objects without a namespace.
     namespace: String,
     name: String,
 }
 
 impl Origin {
-    /// `None` for plugins that mirror nothing.
-    pub(super) fn of(plugin: &Plugin) -> Option<Self> {
-        let kind = ForeignKind::mirrored_by(plugin)?;
-        let owners = plugin.metadata.owner_references.as_ref()?;
-        let resource = kind.resource();
-        let owner = owners
-            .iter()
-            .find(|owner| owner.kind == resource.kind && owner.api_version == resource.api_version);
+    /// `None` for objects that mirror nothing.
+    pub(crate) fn of(mirror: &impl Resource) -> Option<Self> {
+        let (resource, name) = compat::origin_of(mirror)?;
+        let namespace = mirror.meta().namespace.clone().unwrap_or_default();
         Some(Self {
-            kind,
-            namespace: plugin.namespace().to_owned(),
-            name: owner?.name.clone(),
+            resource,
+            namespace,
+            name,
         })
     }
 
-    pub(super) fn api(&self, client: Client) -> Api<DynamicObject> {
-        Api::namespaced_with(client, &self.namespace, &self.kind.resource())
+    fn api(&self, client: Client) -> Api<DynamicObject> {
+        if self.namespace.is_empty() {
+            Api::all_with(client, &self.resource)
+        } else {
+            Api::namespaced_with(client, &self.namespace, &self.resource)
+        }
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.name
+    /// Deletes the object, and thereby its mirror.
+    pub(crate) async fn delete(
+        &self,
+        client: Client,
+        parameters: &DeleteParams,
+    ) -> Result<(), kube::Error> {
+        let api = self.api(client);
+        api.delete(&self.name, parameters).await.map(drop)
     }
 
-    /// Changes the object by changing the plugin that it converts to.
-    pub(super) async fn edit(
+    /// Changes the object. `change` returns what it becomes.
+    pub(crate) async fn edit(
         &self,
         client: Client,
         dry_run: bool,
-        change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
+        change: impl Fn(&Value) -> anyhow::Result<Result<Value, compat::Error>>,
     ) -> anyhow::Result<()> {
         let api = self.api(client);
         let object = api
@@ -55,16 +63,11 @@ impl Origin {
             .await
             .map_err(|error| explain(&error, None))?;
         let mut value = serde_json::to_value(&object)?;
-        let resource = self.kind.resource();
-        value["apiVersion"] = resource.api_version.into();
-        value["kind"] = resource.kind.into();
-        let mut result = Ok(());
-        let changed = self.kind.change(&value, |plugin| result = change(plugin));
-        result?;
-        let changed = changed.map_err(|error| {
-            let hint = error.hint().unwrap_or_default();
-            let error = anyhow!("{self} cannot be changed: {error}");
-            Err::<(), _>(error).hint(hint).expect_err("it is an error")
+        value["apiVersion"] = self.resource.api_version.clone().into();
+        value["kind"] = self.resource.kind.clone().into();
+        let changed = change(&value)?.map_err(|error| {
+            let hint = error.hint();
+            hinted(anyhow!("{self} cannot be changed: {error}"), hint)
         })?;
         if changed != value {
             let changed = serde_json::from_value(changed)?;
@@ -79,8 +82,11 @@ impl Origin {
 
 impl std::fmt::Display for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let resource = self.kind.resource();
-        let (kind, group) = (resource.kind, resource.group);
-        write!(f, "{kind}.{group} {}/{}", self.namespace, self.name)
+        let ApiResource { kind, group, .. } = &self.resource;
+        let (namespace, name) = (&self.namespace, &self.name);
+        if namespace.is_empty() {
+            return write!(f, "{kind}.{group} {name}");
+        }
+        write!(f, "{kind}.{group} {namespace}/{name}")
     }
 }

@@ -1,28 +1,29 @@
-//! Waits until plugins meet a condition, and prints their progress on a terminal.
+//! Waits until objects meet a condition, and prints their progress on a terminal.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow};
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::runtime::watcher::{Config, Event, watcher};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use outrigger_api::duration;
-use outrigger_api::plugin::Plugin;
+use serde::de::DeserializeOwned;
 
-use super::wait_condition::{WaitCondition, WaitStatus, describe, evaluate};
-use crate::report::{HintExt as _, note};
+use super::wait_condition::WaitStatus;
+use crate::report::{HintExt as _, hinted, note};
 
 /// The flags of verbs that can wait for the controller.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WaitFlags {
     /// Wait until the change is complete
     #[arg(long)]
-    pub(super) wait: bool,
+    pub(crate) wait: bool,
     /// Maximum time to wait
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_timeout)]
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -39,100 +40,129 @@ const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often that is checked while nothing happens.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Namespace and name of a plugin.
-pub(super) type Key = (String, String);
+/// Namespace and name of an object. The namespace of an object without one is empty.
+pub(crate) type Key = (String, String);
 
-pub(super) fn key(plugin: &Plugin) -> Key {
-    (plugin.namespace().to_owned(), plugin.name().to_owned())
+pub(crate) fn key(object: &impl Resource) -> Key {
+    let metadata = object.meta();
+    (
+        metadata.namespace.clone().unwrap_or_default(),
+        metadata.name.clone().unwrap_or_default(),
+    )
 }
 
-/// Waits until all plugins meet the condition, or one of them fails.
-pub(super) async fn wait(
+fn full_name((namespace, name): &Key) -> String {
+    match namespace.as_str() {
+        "" => name.clone(),
+        namespace => format!("{namespace}/{name}"),
+    }
+}
+
+/// A kind of objects that commands wait for.
+pub(crate) trait Awaited:
+    Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static
+{
+    type Condition;
+    /// What an object is called in messages.
+    const NOUN: &'static str;
+
+    /// Whether an object meets a condition; `None` is one that does not exist.
+    fn evaluate(object: Option<&Self>, condition: &Self::Condition) -> WaitStatus;
+
+    /// The state of an object.
+    fn describe(&self) -> String;
+
+    /// The objects to watch.
+    fn api(client: &Client, keys: &[Key]) -> Api<Self>;
+
+    /// The command that prints an object.
+    fn show_command(key: &Key) -> String;
+
+    /// What to do about an object that has failed.
+    fn failure_hint(_: &Key) -> Option<String> {
+        None
+    }
+}
+
+/// Waits until all objects meet the condition, or one of them fails.
+pub(crate) async fn wait<K: Awaited>(
     client: &Client,
     keys: &[Key],
-    condition: WaitCondition,
+    condition: &K::Condition,
     timeout: Duration,
 ) -> anyhow::Result<()> {
     let mut pending: BTreeMap<Key, String> = BTreeMap::new();
-    let watch = watch(client, keys, condition, &mut pending);
+    let watch = watch::<K>(client, keys, condition, &mut pending);
     if let Ok(result) = tokio::time::timeout(timeout, watch).await {
         return result;
     }
     let states = pending
         .iter()
-        .map(|((namespace, name), state)| format!("{namespace}/{name} is {state}"));
+        .map(|(key, state)| format!("{} is {state}", full_name(key)));
     let states = states.collect::<Vec<_>>().join("; ");
-    let first = pending.keys().next();
-    let (namespace, name) = first.map_or(("", ""), |(namespace, name)| (namespace, name));
-    let hint = format!(
-        "outrigger plugin show {name} -n {namespace} shows details; --timeout extends the time"
-    );
+    let command = pending.keys().next().map(K::show_command);
+    let command = command.unwrap_or_default();
+    let hint = format!("{command} shows details; --timeout extends the time");
     Err(anyhow!("timed out after {timeout:?}: {states}")).hint(hint)
 }
 
-async fn watch(
+async fn watch<K: Awaited>(
     client: &Client,
     keys: &[Key],
-    condition: WaitCondition,
+    condition: &K::Condition,
     pending: &mut BTreeMap<Key, String>,
 ) -> anyhow::Result<()> {
-    let mut plugins: BTreeMap<Key, Option<Plugin>> =
+    let mut objects: BTreeMap<Key, Option<K>> =
         keys.iter().map(|key| (key.clone(), None)).collect();
     pending.extend(
         keys.iter()
             .map(|key| (key.clone(), "not created yet".to_owned())),
     );
-    let mut events = watcher(scope(client, keys), Config::default()).boxed();
+    let mut events = watcher(K::api(client, keys), Config::default()).boxed();
     let mut is_listed = false;
     let mut unreachable_since: BTreeMap<Key, Instant> = BTreeMap::new();
     while !pending.is_empty() {
         let event = tokio::time::timeout(CHECK_INTERVAL, events.try_next()).await;
-        check_unreachable(&unreachable_since, pending)?;
+        check_unreachable::<K>(&unreachable_since, pending)?;
         let Ok(event) = event else { continue };
-        let event = event.context("failed to watch plugins")?;
-        match event.context("the watch of plugins ended")? {
-            Event::Init => {}
-            Event::InitApply(plugin) | Event::Apply(plugin) => {
-                if let Some(observed) = plugins.get_mut(&key(&plugin)) {
-                    *observed = Some(plugin);
+        let event = event.with_context(|| format!("failed to watch {}s", K::NOUN))?;
+        match event.with_context(|| format!("the watch of {}s ended", K::NOUN))? {
+            // Those that were deleted while the watch was interrupted are not in the new list.
+            Event::Init => {
+                is_listed = false;
+                objects.values_mut().for_each(|object| *object = None);
+            }
+            Event::InitApply(object) | Event::Apply(object) => {
+                if let Some(observed) = objects.get_mut(&key(&object)) {
+                    *observed = Some(object);
                 }
             }
-            Event::Delete(plugin) => {
-                if let Some(observed) = plugins.get_mut(&key(&plugin)) {
+            Event::Delete(object) => {
+                if let Some(observed) = objects.get_mut(&key(&object)) {
                     *observed = None;
                 }
             }
             Event::InitDone => is_listed = true,
         }
         if is_listed {
-            update_pending(&plugins, condition, pending, &mut unreachable_since)?;
+            update_pending(&objects, condition, pending, &mut unreachable_since)?;
         }
     }
     Ok(())
 }
 
-/// One namespace if all plugins are in it, else all namespaces.
-fn scope(client: &Client, keys: &[Key]) -> Api<Plugin> {
-    match keys {
-        [(first, _), rest @ ..] if rest.iter().all(|(namespace, _)| namespace == first) => {
-            Api::namespaced(client.clone(), first)
-        }
-        _ => Api::all(client.clone()),
-    }
-}
-
-fn update_pending(
-    plugins: &BTreeMap<Key, Option<Plugin>>,
-    condition: WaitCondition,
+fn update_pending<K: Awaited>(
+    objects: &BTreeMap<Key, Option<K>>,
+    condition: &K::Condition,
     pending: &mut BTreeMap<Key, String>,
     unreachable_since: &mut BTreeMap<Key, Instant>,
 ) -> anyhow::Result<()> {
-    for (key, plugin) in plugins {
+    for (key, object) in objects {
         let Some(state) = pending.get_mut(key) else {
             continue;
         };
-        let name = format!("{}/{}", key.0, key.1);
-        let status = evaluate(plugin.as_ref(), condition);
+        let name = full_name(key);
+        let status = K::evaluate(object.as_ref(), condition);
         if matches!(status, WaitStatus::Unreachable(_)) {
             let since = unreachable_since.entry(key.clone());
             since.or_insert_with(Instant::now);
@@ -141,8 +171,8 @@ fn update_pending(
         }
         match status {
             WaitStatus::Met => {
-                let state = plugin.as_ref();
-                let state = state.map_or_else(|| "deleted".to_owned(), describe);
+                let state = object.as_ref();
+                let state = state.map_or_else(|| "deleted".to_owned(), K::describe);
                 print_progress(&name, &state);
                 pending.remove(key);
             }
@@ -152,14 +182,17 @@ fn update_pending(
                     *state = reason;
                 }
             }
-            WaitStatus::Failed(reason) => bail!("plugin {name} is {reason}"),
+            WaitStatus::Failed(reason) => {
+                let error = anyhow!("{} {name} is {reason}", K::NOUN);
+                return Err(hinted(error, K::failure_hint(key)));
+            }
         }
     }
     Ok(())
 }
 
 /// Fails if a repository or a cluster has not responded for long.
-fn check_unreachable(
+fn check_unreachable<K: Awaited>(
     since: &BTreeMap<Key, Instant>,
     pending: &BTreeMap<Key, String>,
 ) -> anyhow::Result<()> {
@@ -169,8 +202,8 @@ fn check_unreachable(
         return Ok(());
     };
     let state = pending.get(key).map_or("", String::as_str);
-    let (namespace, name) = key;
-    Err(anyhow!("plugin {namespace}/{name} is {state}"))
+    let name = full_name(key);
+    Err(anyhow!("{} {name} is {state}", K::NOUN))
         .hint("the controller retries; repeat the command when the server responds again")
 }
 

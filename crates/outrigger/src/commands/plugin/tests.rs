@@ -361,7 +361,7 @@ async fn wait_returns_on_success_on_failure_and_on_timeout() {
     let key = vec![("default".to_owned(), "shop".to_owned())];
     let short = Duration::from_millis(50);
     let long = Duration::from_secs(30);
-    let error = progress::wait(client, &key, WaitCondition::Ready, short)
+    let error = progress::wait::<Plugin>(client, &key, &WaitCondition::Ready, short)
         .await
         .unwrap_err();
     assert!(
@@ -384,15 +384,15 @@ async fn wait_returns_on_success_on_failure_and_on_timeout() {
             .unwrap();
         }
     };
-    let wait = progress::wait(client, &key, WaitCondition::Ready, long);
+    let wait = progress::wait::<Plugin>(client, &key, &WaitCondition::Ready, long);
     let (result, ()) = tokio::join!(wait, set_phase("Ready"));
     result.unwrap();
     set_phase("Failed").await;
-    let error = progress::wait(client, &key, WaitCondition::Ready, long)
+    let error = progress::wait::<Plugin>(client, &key, &WaitCondition::Ready, long)
         .await
         .unwrap_err();
     assert_eq!(text(&error), "plugin default/shop is Failed: no such chart");
-    let deleted = progress::wait(client, &key, WaitCondition::Deleted, long);
+    let deleted = progress::wait::<Plugin>(client, &key, &WaitCondition::Deleted, long);
     let remove = uninstall(&cluster.connection, "shop", RemovalFlags::default(), false);
     let (deleted, removed) = tokio::join!(deleted, remove);
     deleted.unwrap();
@@ -404,7 +404,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 async fn wait_for(cluster: &Cluster, name: &str, condition: WaitCondition) {
     let key = [("default".to_owned(), name.to_owned())];
-    progress::wait(&cluster.connection.client, &key, condition, TIMEOUT)
+    progress::wait::<Plugin>(&cluster.connection.client, &key, &condition, TIMEOUT)
         .await
         .unwrap();
 }
@@ -457,7 +457,7 @@ impl Controlled {
         let connection = &self.cluster.connection;
         let installed = install(connection, plugins, false, false).await.unwrap();
         let keys: Vec<_> = installed.iter().map(progress::key).collect();
-        progress::wait(&connection.client, &keys, WaitCondition::Ready, TIMEOUT)
+        progress::wait::<Plugin>(&connection.client, &keys, &WaitCondition::Ready, TIMEOUT)
             .await
             .unwrap();
         installed

@@ -62,8 +62,8 @@ async fn remove(
     };
     if let Some(origin) = Origin::of(plugin) {
         note(&format!("deleting {origin}, which plugin {name} mirrors"));
-        let origins = origin.api(connection.client.clone());
-        return deleted(origins.delete(origin.name(), &parameters).await, name);
+        let client = connection.client.clone();
+        return deleted(origin.delete(client, &parameters).await, name);
     }
     deleted(api.delete(name, &parameters).await, name)
 }

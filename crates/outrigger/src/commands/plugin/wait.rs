@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::ensure;
+use outrigger_api::plugin::Plugin;
 
 use super::connect::ClusterFlags;
 use super::progress::{self, Key};
@@ -51,7 +52,8 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
             connection.get(name).await?;
         }
     }
-    progress::wait(&connection.client, &keys, args.condition, args.timeout).await?;
+    let client = &connection.client;
+    progress::wait::<Plugin>(client, &keys, &args.condition, args.timeout).await?;
     for (namespace, name) in keys {
         let state = match args.condition {
             WaitCondition::Ready => "ready",

@@ -1,11 +1,14 @@
 //! The conditions that can be waited for. Pure.
 
+use kube::{Api, Client};
 use outrigger_api::annotation::{RECONCILE, SUSPEND};
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_api::reason::Reason;
 
+use super::progress::{Awaited, Key};
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum WaitCondition {
+pub(crate) enum WaitCondition {
     /// Installed and healthy; disabled plugins: removed
     #[default]
     Ready,
@@ -17,14 +20,41 @@ pub(super) enum WaitCondition {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum WaitStatus {
+pub(crate) enum WaitStatus {
     Met,
-    /// The state of the plugin.
+    /// The state of the object.
     Pending(String),
     /// A repository or a cluster does not respond, which may pass.
     Unreachable(String),
     /// Why the condition will not be met without a change.
     Failed(String),
+}
+
+impl Awaited for Plugin {
+    type Condition = WaitCondition;
+    const NOUN: &'static str = "plugin";
+
+    fn evaluate(object: Option<&Self>, condition: &WaitCondition) -> WaitStatus {
+        evaluate(object, *condition)
+    }
+
+    fn describe(&self) -> String {
+        describe(self)
+    }
+
+    /// One namespace if all plugins are in it, else all namespaces.
+    fn api(client: &Client, keys: &[Key]) -> Api<Self> {
+        match keys {
+            [(first, _), rest @ ..] if rest.iter().all(|(namespace, _)| namespace == first) => {
+                Api::namespaced(client.clone(), first)
+            }
+            _ => Api::all(client.clone()),
+        }
+    }
+
+    fn show_command((namespace, name): &Key) -> String {
+        format!("outrigger plugin show {name} -n {namespace}")
+    }
 }
 
 pub(super) fn evaluate(plugin: Option<&Plugin>, condition: WaitCondition) -> WaitStatus {

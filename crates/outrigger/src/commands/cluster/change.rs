@@ -1,0 +1,57 @@
+//! What all verbs that change clusters or machines share: dry run, waiting and output.
+
+use kube::Client;
+
+use crate::commands::plugin::connect::ServerFlags;
+use crate::commands::plugin::progress::{self, Awaited, WaitFlags};
+use crate::printer::Printer;
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Execution")]
+pub(crate) struct ChangeFlags {
+    /// Server-side dry run: validate the change without persisting it
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    wait: WaitFlags,
+    // Last: its help heading would apply to the flags that follow.
+    #[command(flatten)]
+    pub(crate) server: ServerFlags,
+}
+
+/// What a verb does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outcome<'a> {
+    /// What is printed if the controller has yet to do it.
+    pub(crate) requested: &'a str,
+    /// What is printed if it was waited for.
+    pub(crate) done: &'a str,
+}
+
+impl ChangeFlags {
+    /// Waits for the condition if `--wait` is set, then prints the outcome for each object.
+    pub(crate) async fn finish<K: Awaited>(
+        &self,
+        client: &Client,
+        names: &[String],
+        condition: &K::Condition,
+        outcome: Outcome<'_>,
+        printer: &Printer,
+    ) -> anyhow::Result<()> {
+        let is_waiting = self.wait.wait && !self.dry_run;
+        if is_waiting {
+            let keys: Vec<_> = names.iter().map(|it| (String::new(), it.clone())).collect();
+            progress::wait::<K>(client, &keys, condition, self.wait.timeout).await?;
+        }
+        let text = if is_waiting {
+            outcome.done
+        } else {
+            outcome.requested
+        };
+        let suffix = if self.dry_run { " (dry run)" } else { "" };
+        for name in names {
+            printer.line(&format!("{} {name}{text}{suffix}", K::NOUN))?;
+        }
+        Ok(())
+    }
+}
