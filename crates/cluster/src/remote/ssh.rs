@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -18,6 +19,8 @@ use super::{Command, Connect, Login, Outcome, Output, Remote, RemoteError};
 
 /// How much of the beginning and of the end of an output is read.
 const CAPTURE: usize = 16 * 1024;
+/// The maximum duration of small commands.
+const SHORT: Duration = Duration::from_mins(1);
 
 /// Connects to machines over SSH. All connections share its limits.
 #[derive(Debug, Clone, Default)]
@@ -250,8 +253,6 @@ fn from_node(outcome: AttemptOutcome) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// A server that a stand-in machine has. It forwards nothing.
