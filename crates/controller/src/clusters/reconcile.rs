@@ -632,18 +632,14 @@ impl Reconcile {
     /// Records an event if the phase of the cluster changes.
     fn emit_phase(&self, cluster: &Cluster, new: &cluster::ClusterStatus) {
         let before = cluster.status.as_ref().map(|status| status.phase);
-        let reason = match new.phase {
-            phase if before == Some(phase) => return,
-            ClusterPhase::Running => "Running",
-            ClusterPhase::Failed => "Failed",
-            _ => return,
-        };
         let event = match new.phase {
-            ClusterPhase::Failed => PluginEvent::warning(reason, &new.message),
-            _ => {
+            phase if before == Some(phase) => return,
+            ClusterPhase::Failed => PluginEvent::warning("Failed", &new.message),
+            ClusterPhase::Running => {
                 let version = new.version.as_deref().unwrap_or_default();
-                PluginEvent::normal(reason, format!("version {version}"))
+                PluginEvent::normal("Running", format!("version {version}"))
             }
+            _ => return,
         };
         self.ctx.recorder.emit(cluster, event);
     }

@@ -53,7 +53,9 @@ impl Controller {
                 self.enqueue_cluster(&cluster);
                 if before.as_ref() != Some(&address) {
                     self.enqueue_rivals(&address);
-                    before.iter().for_each(|before| self.enqueue_rivals(before));
+                    if let Some(before) = before {
+                        self.enqueue_rivals(&before);
+                    }
                 }
             }
             Event::Delete(machine) => {

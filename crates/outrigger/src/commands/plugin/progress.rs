@@ -130,7 +130,9 @@ async fn watch<K: Awaited>(
             // Those that were deleted while the watch was interrupted are not in the new list.
             Event::Init => {
                 is_listed = false;
-                objects.values_mut().for_each(|object| *object = None);
+                for object in objects.values_mut() {
+                    *object = None;
+                }
             }
             Event::InitApply(object) | Event::Apply(object) => {
                 if let Some(observed) = objects.get_mut(&key(&object)) {
