@@ -12,6 +12,7 @@ use anyhow::bail;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::time::Instant;
 
+use crate::loopback::LoopbackBlock;
 use crate::peers;
 use crate::supervisor::{Program, Supervisor};
 
@@ -50,6 +51,8 @@ pub struct RealKubernetes {
     client: kube::Client,
     supervisor: Supervisor,
     ready_after: Duration,
+    // Last, so that it is released after the servers ended.
+    _addresses: LoopbackBlock,
 }
 
 impl fmt::Debug for RealKubernetes {
@@ -66,7 +69,8 @@ impl RealKubernetes {
         let directory = tempfile::Builder::new()
             .prefix("outrigger-kubernetes-")
             .tempdir()?;
-        let address = loopback_address();
+        let addresses = LoopbackBlock::reserve()?;
+        let address = addresses.address(0);
         let credentials = Credentials::write(directory.path(), address)?;
         let etcd = etcd(options, directory.path(), address)?;
         let api_server = api_server(options, address, &credentials)?;
@@ -81,6 +85,7 @@ impl RealKubernetes {
             client,
             supervisor,
             ready_after: Duration::ZERO,
+            _addresses: addresses,
         };
         kubernetes.wait_until_ready().await?;
         kubernetes.ready_after = start.elapsed();
@@ -154,16 +159,6 @@ pub async fn client(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
     let config =
         kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     Ok(kube::Client::try_from(config)?)
-}
-
-/// A random address in 127.0.0.0/8, so that instances can use the same ports.
-pub(crate) fn loopback_address() -> Ipv4Addr {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    let random = std::collections::hash_map::RandomState::new()
-        .build_hasher()
-        .finish();
-    let [a, b, c, ..] = random.to_le_bytes();
-    Ipv4Addr::new(127, a | 1, b, c.clamp(1, 254))
 }
 
 fn etcd(options: Options, directory: &Path, address: Ipv4Addr) -> anyhow::Result<Program> {

@@ -5,6 +5,7 @@ pub mod embedded_api;
 pub mod fake_machines;
 pub mod kubernetes;
 pub mod lab;
+mod loopback;
 pub mod machines;
 pub mod registries;
 mod supervisor;

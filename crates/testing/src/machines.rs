@@ -13,7 +13,7 @@ use outrigger_node::stand_in::{PASSWORD, Programs, StandIn};
 use outrigger_node::{Address, Connector, Credentials, HostKey, HostKeyPolicy, Machine, Target};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::kubernetes::loopback_address;
+use crate::loopback::LoopbackBlock;
 use crate::peers::{self, Peer};
 use crate::supervisor::Supervisor;
 
@@ -55,6 +55,8 @@ pub struct Machines {
     all: Vec<StandInMachine>,
     options: Options,
     host_key: HostKey,
+    // Last, so that it is released after the machines ended.
+    addresses: LoopbackBlock,
 }
 
 /// One of the machines.
@@ -84,12 +86,12 @@ impl Machines {
             all: Vec::new(),
             options,
             host_key,
+            addresses: LoopbackBlock::reserve()?,
         };
-        let [_, a, b, _] = loopback_address().octets();
         for number in 0..machines.options.count {
             let number = u32::try_from(number)?;
-            let base = u32::from(Ipv4Addr::new(127, a, b & 0xf0, 1));
-            machines.create(number, Ipv4Addr::from(base + number))?;
+            let address = machines.addresses.address(number);
+            machines.create(number, address)?;
         }
         for index in 0..machines.all.len() {
             machines.boot(index)?;

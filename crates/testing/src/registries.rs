@@ -8,7 +8,7 @@ use anyhow::bail;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::TestContext;
-use crate::kubernetes::loopback_address;
+use crate::loopback::LoopbackBlock;
 use crate::peers;
 use crate::supervisor::Supervisor;
 
@@ -19,6 +19,8 @@ const READY_TIMEOUT: Duration = Duration::from_mins(1);
 pub struct DockerRegistry {
     address: String,
     _supervisor: Supervisor,
+    // Last, so that it is released after the server ended.
+    _addresses: LoopbackBlock,
 }
 
 impl DockerRegistry {
@@ -28,7 +30,8 @@ impl DockerRegistry {
         let directory = tempfile::Builder::new()
             .prefix("outrigger-registry-")
             .tempdir()?;
-        let address = format!("{}:5000", loopback_address());
+        let addresses = LoopbackBlock::reserve()?;
+        let address = format!("{}:5000", addresses.address(0));
         let config = format!(
             "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}, delete: {{enabled: true}}}}\nhttp: {{addr: '{address}'}}\n",
             directory.path().join("data").display()
@@ -46,6 +49,7 @@ impl DockerRegistry {
         Ok(Self {
             address,
             _supervisor: supervisor,
+            _addresses: addresses,
         })
     }
 
