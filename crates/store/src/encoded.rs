@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::metadata::Metadata;
 
-/// The largest object in bytes; far above the limit of a request.
-pub const MAX_OBJECT_BYTES: usize = 16 * 1024 * 1024;
+/// The largest object in bytes; above the limit of a request, because defaults and managed fields are added to it.
+pub const MAX_OBJECT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The initial capacity of the buffer.
 const TYPICAL_BYTES: usize = 2048;

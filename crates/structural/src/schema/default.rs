@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::SchemaRef;
 
 /// How many bytes of defaults are added to an object. An object that needs more is larger than any that can be stored.
-const MAX_DEFAULTS: usize = 16 * 1024 * 1024;
+const MAX_DEFAULTS: usize = 8 * 1024 * 1024;
 
 /// Sets fields that are missing, or null and not nullable, to their defaults, from the outside in: a defaulted object
 /// is itself defaulted. Ends when it has added more than [`MAX_DEFAULTS`].
