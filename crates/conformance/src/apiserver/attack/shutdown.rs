@@ -44,8 +44,9 @@ pub(super) async fn during_writes(target: &Target) -> anyhow::Result<String> {
         for writer in join_all(writers).await {
             answers.extend(writer?);
         }
-        let server = EmbeddedServer::start(&options).await?;
+        let mut server = EmbeddedServer::start(&options).await?;
         check(&server, &answers).await?;
+        server.kill().await?;
         created += answers.values().filter(|code| **code == 201).count();
         rejected += answers.values().filter(|code| **code != 201).count();
     }
