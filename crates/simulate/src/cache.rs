@@ -7,7 +7,7 @@ use outrigger_apiserver::loopback::ResourcePath;
 use serde_json::Value;
 
 use super::node;
-use super::object::{controller_uid, is_terminated, text};
+use super::object::{controller_uid, is_complete, is_terminated, text};
 use super::requests::Requests;
 
 /// The kinds that are watched: plural name, API version.
@@ -83,6 +83,8 @@ pub(super) struct Cache {
     binding: HashMap<ObjectRef, Requests>,
     /// Pods that are not bound to a node.
     unscheduled: BTreeSet<ObjectRef>,
+    /// Namespaces in which a Job has completed since the start, although it may be deleted by now.
+    with_completed_job: HashSet<String>,
     /// Uids of objects that the simulation has deleted and whose DELETED event is still to come.
     tombstones: HashSet<String>,
     /// The highest resource version that the watch of a kind has delivered.
@@ -119,6 +121,11 @@ impl Cache {
         let ids = self.controlled.get(uid).into_iter().flatten();
         let ids = ids.filter(|id| id.plural == plural);
         ids.filter_map(|id| self.get(id)).collect()
+    }
+
+    /// Whether a Job has completed in a namespace.
+    pub(super) fn has_completed_job(&self, namespace: &str) -> bool {
+        self.with_completed_job.contains(namespace)
     }
 
     /// What the pods on the simulated node request.
@@ -188,6 +195,9 @@ impl Cache {
         }
         if plural == "pods" && text(&object["spec"]["nodeName"]).is_empty() {
             self.unscheduled.insert(id.clone());
+        }
+        if plural == "jobs" && is_complete(&object) {
+            self.with_completed_job.insert(id.namespace.clone());
         }
         let objects = self.objects.entry(plural).or_default();
         objects.insert((id.namespace, id.name), Arc::new(object));

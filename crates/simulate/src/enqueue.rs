@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::behavior::SIMULATE;
 use super::cache::{Cache, ObjectRef};
 use super::object::{
-    annotation, controller, is_terminated, items, matches_labels, namespace, plural_of_controller,
-    selects, text, uid,
+    annotation, controller, is_complete, is_terminated, items, matches_labels, namespace,
+    plural_of_controller, selects, text, uid,
 };
 use super::references;
 
@@ -37,6 +37,11 @@ pub(super) fn objects_to_reconcile(
         ),
         "persistentvolumeclaims" => ids.extend(users_of_claim(cache, object)),
         "configmaps" | "secrets" => ids.extend(waiting_for(cache, plural, old, new)),
+        "jobs" if new.is_some_and(is_complete) && !old.is_some_and(is_complete) => {
+            let pods = cache.list("pods", namespace(object));
+            let pods = pods.filter(|pod| has_not_started(pod));
+            ids.extend(pods.map(|pod| ObjectRef::of("pods", pod)));
+        }
         "endpoints" => ids.push(ObjectRef::new(
             "services",
             namespace(object),
@@ -150,11 +155,12 @@ fn waiting_for(
     };
     let name = text(&object["metadata"]["name"]);
     let pods = cache.list("pods", namespace(object));
-    let pods = pods.filter(|pod| {
-        matches!(text(&pod["status"]["phase"]), "" | "Pending")
-            && references::refers_to(pod, plural, name)
-    });
+    let pods = pods.filter(|pod| has_not_started(pod) && references::refers_to(pod, plural, name));
     pods.map(|pod| ObjectRef::of("pods", pod)).collect()
+}
+
+fn has_not_started(pod: &Value) -> bool {
+    matches!(text(&pod["status"]["phase"]), "" | "Pending")
 }
 
 /// Pods that mount a claim, and the volume that it is bound to.

@@ -11,8 +11,8 @@ use super::cache::ObjectRef;
 use super::condition::Condition;
 use super::job_indexes::{COMPLETION_INDEX, Indexes};
 use super::object::{
-    condition, insert_counts, insert_nonzero_counts, integer, is_active, is_deleting, is_ready,
-    name, text, uid,
+    insert_counts, insert_nonzero_counts, integer, is_active, is_complete, is_deleting, is_ready,
+    is_true, name, text, uid,
 };
 use super::plan::{Action, Context, Plan};
 use super::pod_template::PodOwner;
@@ -34,7 +34,7 @@ pub(super) fn reconcile(job: &Value, ctx: &Context<'_>) -> Plan {
         return Plan::none();
     }
     let id = ObjectRef::of("jobs", job);
-    if is_true(job, "Complete") || is_true(job, "Failed") {
+    if is_complete(job) || is_true(job, "Failed") {
         return finished(job, id, ctx);
     }
     let claims = adoption::claim(owner(job), "pods", &job["spec"]["selector"], ctx);
@@ -94,10 +94,6 @@ pub(super) fn reconcile(job: &Value, ctx: &Context<'_>) -> Plan {
     status.insert("terminating".to_owned(), 0.into());
     actions.extend(Action::update_status("jobs", job, &status));
     Plan::now(actions)
-}
-
-fn is_true(job: &Value, kind: &str) -> bool {
-    condition(job, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
 fn count(job: &Value, ctx: &Context<'_>) -> Counts {

@@ -148,6 +148,16 @@ pub(super) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
     conditions.find(|condition| condition["type"] == kind)
 }
 
+/// Whether a condition of an object is true.
+pub(super) fn is_true(object: &Value, kind: &str) -> bool {
+    condition(object, kind).is_some_and(|condition| condition["status"] == "True")
+}
+
+/// Whether a Job has completed.
+pub(super) fn is_complete(job: &Value) -> bool {
+    is_true(job, "Complete")
+}
+
 /// The fields of `desired` that `object` does not have, as a merge patch. Missing and null are the same.
 pub(super) fn changed_fields(object: &Value, desired: &Map<String, Value>) -> Option<Value> {
     let changed = desired

@@ -36,7 +36,8 @@ impl<'a> Reference<'a> {
     }
 
     fn missing(&'a self, pod: &Value, cache: &Cache) -> Option<Missing<'a>> {
-        if self.is_optional {
+        // A simulated Job creates nothing. What a completed one might have created holds up no pod.
+        if self.is_optional || cache.has_completed_job(namespace(pod)) {
             return None;
         }
         let id = ObjectRef::new(self.plural, namespace(pod), self.name);

@@ -109,6 +109,39 @@ fn optional_references_and_image_pull_secrets_do_not_count() {
     assert_eq!(server.status("pods", "p")["phase"], "Running");
 }
 
+/// Hooks of many charts are Jobs that create a Secret, and are deleted when they have completed.
+#[test]
+fn a_pod_does_not_wait_for_what_a_completed_job_may_have_created() {
+    let spec = with_env(&json!({"envFrom": [{"secretRef": {"name": "x"}}]}));
+    let template =
+        json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
+    let job = || {
+        json!({
+            "metadata": {"name": "j", "namespace": "n"},
+            "spec": {"completions": 1, "parallelism": 1, "template": template},
+        })
+    };
+    let mut server = FakeServer::new();
+    server.create("pods", pod(&spec));
+    assert!(server.run(20));
+    assert_eq!(server.status("pods", "p")["phase"], "Pending");
+    server.create("jobs", job());
+    assert!(server.run(40));
+    assert_eq!(server.status("pods", "p")["phase"], "Running");
+    let done = server.cache.get(&ObjectRef::new("jobs", "n", "j")).cloned();
+    server.cache.delete("jobs", &done.unwrap());
+    let mut later = pod(&spec);
+    later["metadata"]["name"] = "later".into();
+    server.create("pods", later);
+    let mut other = pod(&spec);
+    other["metadata"] = json!({"name": "other", "namespace": "m"});
+    server.create("pods", other);
+    assert!(server.run(40));
+    assert_eq!(server.status("pods", "later")["phase"], "Running");
+    let other = server.cache.get(&ObjectRef::new("pods", "m", "other"));
+    assert_eq!(other.unwrap()["status"]["phase"], "Pending");
+}
+
 #[test]
 fn an_init_container_that_cannot_be_created_keeps_the_pod_from_initializing() {
     let init = json!([{"name": "i", "image": "i", "envFrom": [{"secretRef": {"name": "x"}}]}]);
