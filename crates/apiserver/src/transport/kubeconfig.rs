@@ -1,9 +1,10 @@
 //! The kubeconfig for clients of the server.
 
 use std::io::{self, Write as _};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,6 +12,9 @@ use fs_err::os::unix::fs::OpenOptionsExt as _;
 use serde_json::{Map, Value, json};
 
 use super::credentials::{ServerCredentials, write_secret};
+
+/// How long another server on this machine has to accept a connection.
+const PROBE_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The name of the cluster, user and context of this server in a kubeconfig.
 pub const KUBECONFIG_NAME: &str = "outrigger";
@@ -39,10 +43,12 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// A kubeconfig that has been written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// Whether clients of the file use this server without naming a context.
     pub is_current: bool,
+    /// The address of another server that runs, and whose entries in the file were replaced.
+    pub replaced: Option<String>,
 }
 
 /// Writes a kubeconfig for the server at `address`, readable by its owner only. It holds the admin token. Clusters, users
@@ -62,6 +68,7 @@ pub fn write_kubeconfig(
         Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
         Err(error) => return Err(KubeconfigError::Read(error)),
     };
+    let replaced = other_server(&existing, address, credentials);
     let is_ours = LISTS.iter().all(|(list, _)| has_only_ours(&existing, list));
     let merged = merge(existing, is_ours, entries(address, credentials));
     let is_current = merged.get("current-context") == Some(&json!(KUBECONFIG_NAME));
@@ -71,7 +78,31 @@ pub fn write_kubeconfig(
         is_ours,
     )
     .map_err(KubeconfigError::Write)?;
-    Ok(Written { is_current })
+    Ok(Written {
+        is_current,
+        replaced,
+    })
+}
+
+/// The address of the server whose entries are in a kubeconfig, if it is another one and accepts connections.
+fn other_server(
+    config: &Map<String, Value>,
+    address: SocketAddr,
+    credentials: &ServerCredentials,
+) -> Option<String> {
+    let clusters = config.get("clusters")?.as_array()?;
+    let mut clusters = clusters.iter();
+    let ours = clusters.find(|entry| entry["name"] == KUBECONFIG_NAME)?;
+    let authority = STANDARD.encode(credentials.root_certificate());
+    if ours["cluster"]["certificate-authority-data"] == authority {
+        return None;
+    }
+    let server = ours["cluster"]["server"].as_str()?;
+    let other: SocketAddr = server.strip_prefix("https://")?.parse().ok()?;
+    let is_running = other != address
+        && other.ip().is_loopback()
+        && TcpStream::connect_timeout(&other, PROBE_TIMEOUT).is_ok();
+    is_running.then(|| server.to_owned())
 }
 
 /// The lists of named entries, and the field that has the content of one.
@@ -259,6 +290,27 @@ something: new
             let written = write_kubeconfig(&path, address, &credentials).unwrap();
             assert!(written.is_current, "{existing:?}");
         }
+    }
+
+    #[test]
+    fn the_entries_of_another_server_that_runs_are_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config");
+        let running = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let first = ServerCredentials::load(None).unwrap();
+        let second = ServerCredentials::load(None).unwrap();
+        let other = running.local_addr().unwrap();
+        let address = "127.0.0.1:7445".parse().unwrap();
+        let replaced = |address, credentials| {
+            write_kubeconfig(&path, address, credentials)
+                .unwrap()
+                .replaced
+        };
+        assert_eq!(replaced(other, &first), None);
+        assert_eq!(replaced(address, &first), None, "a restart");
+        assert_eq!(replaced(other, &first), None);
+        assert_eq!(replaced(address, &second), Some(format!("https://{other}")));
+        assert_eq!(replaced(other, &first), None, "it does not run");
     }
 
     #[test]

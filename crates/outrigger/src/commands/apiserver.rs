@@ -33,7 +33,7 @@ enum Verb {
     /// Back up all objects to a file
     #[command(after_help = backup::EXAMPLES)]
     Backup(backup::Args),
-    /// Print the objects as manifests for `kubectl apply`
+    /// Print the objects as manifests for `kubectl apply --server-side`
     #[command(after_help = export::EXAMPLES)]
     Export(export::Args),
     /// Restore a backup to a new data folder

@@ -2,9 +2,11 @@
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 
-use outrigger_apiserver::transport::ListenError;
+use outrigger_apiserver::transport::{ListenError, Listener};
 
+use super::kubeconfig_file;
 use crate::report::hinted;
 
 /// Parses `HOST:PORT`, `:PORT` or `HOST`. The host is an IP address or `localhost`, the default; the default port is 0.
@@ -24,7 +26,7 @@ pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Adds what to do to an error of [`outrigger_apiserver::transport::Listener::bind`].
-pub(super) fn explain(error: ListenError) -> anyhow::Error {
+fn explain(error: ListenError) -> anyhow::Error {
     let hint = match &error {
         ListenError::NotLoopback { .. } => {
             Some("--allow-remote permits it; the admin token grants full access".to_owned())
@@ -33,6 +35,27 @@ pub(super) fn explain(error: ListenError) -> anyhow::Error {
         _ => None,
     };
     hinted(error, hint)
+}
+
+/// Listens. Port 0 is the one that an earlier server on the data folder had, if it is free: kubeconfigs of that server stay
+/// valid.
+pub(super) async fn bind(
+    address: SocketAddr,
+    allow_remote: bool,
+    data: Option<&Path>,
+) -> anyhow::Result<Listener> {
+    let earlier = match data {
+        Some(folder) if address.port() == 0 => kubeconfig_file::port(&folder.join("kubeconfig")),
+        _ => None,
+    };
+    if let Some(port) = earlier
+        && let Ok(listener) =
+            Listener::bind(SocketAddr::new(address.ip(), port), allow_remote).await
+    {
+        return Ok(listener);
+    }
+    let listener = Listener::bind(address, allow_remote).await;
+    listener.map_err(explain)
 }
 
 /// What to do when an address cannot be bound.

@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use kube::Client;
 use outrigger_api::plugin::Plugin;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::transport::{KUBECONFIG_NAME, Listener, Written};
+use outrigger_apiserver::transport::{KUBECONFIG_NAME, Written};
 use outrigger_controller::{ClusterOptions, crds};
 use outrigger_simulate as simulate;
 use tokio::sync::Notify;
@@ -26,7 +26,7 @@ use self::stand_ins::StandIns;
 use super::cluster::file::Manifests;
 use super::cluster::watch::Watch;
 use super::kubeconfig_file;
-use super::listen::{explain, parse_address};
+use super::listen::{self, parse_address};
 use super::plugin::file;
 use super::runtime::{self, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
@@ -93,7 +93,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         Some(directory) => Options::in_folder(directory),
         None => Options::in_memory(),
     };
-    let listener = Listener::bind(args.listen, false).await.map_err(explain)?;
+    let listener = listen::bind(args.listen, false, args.data.as_deref()).await?;
     let address = listener.address();
     let server = Server::open(options)
         .await
@@ -229,7 +229,7 @@ impl KubeconfigFile {
             }
         };
         let path = std::path::absolute(&path).unwrap_or(path);
-        let Written { is_current } = write(&path)?;
+        let Written { is_current, .. } = write(&path)?;
         if let (Some(_), Some(data)) = (&args.kubeconfig, &args.data) {
             // For `apiserver backup`.
             write(&data.join("kubeconfig"))?;

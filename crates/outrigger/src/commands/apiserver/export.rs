@@ -22,7 +22,7 @@ itself, such as Events, the Pods of a Deployment or the default roles. Secrets a
 
 Examples:
   outrigger apiserver export --data ./data > objects.yaml
-  kubectl apply -f objects.yaml     Again if it has custom resources: their definitions must be served first
+  kubectl apply --server-side -f objects.yaml     Again if it has custom resources: their definitions must be served first
   outrigger apiserver export --data ./data --raw -o json";
 
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! Turns stored objects into manifests that `kubectl apply` accepts on another server.
+//! Turns stored objects into manifests that `kubectl apply --server-side` accepts on another server.
 
 use std::cmp::Ordering;
 

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use outrigger_apiserver::auth::StaticTokens;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::transport::Listener;
 use outrigger_simulate as simulate;
 
 use crate::commands::kubeconfig_file;
@@ -26,7 +25,7 @@ pub(crate) struct Args {
     /// Keep all objects in memory only
     #[arg(long, group = "storage")]
     in_memory: bool,
-    /// Address to listen on; port 0 selects a free port
+    /// Address to listen on; port 0 selects a free port, if possible that of the last server on the data folder
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_address)]
     listen: SocketAddr,
     /// Allow an address that is reachable from other machines
@@ -58,9 +57,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         options.tokens = StaticTokens::parse(&text)
             .with_context(|| format!("failed to read {}", path.display()))?;
     }
-    let listener = Listener::bind(args.listen, args.allow_remote)
-        .await
-        .map_err(listen::explain)?;
+    let listener = listen::bind(args.listen, args.allow_remote, args.data.as_deref()).await?;
     let shutdown = shutdown_signal()?;
     let server = Server::open(options)
         .await
@@ -78,7 +75,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let flags = match &args.kubeconfig {
         Some(path) => {
             let written = kubeconfig_file::write(path, address, &server)?;
-            Some(kubeconfig_file::kubectl_flags(path, written))
+            Some(kubeconfig_file::kubectl_flags(path, &written))
         }
         None => None,
     };
@@ -97,5 +94,7 @@ fn print_next_steps(kubectl_flags: Option<&str>, is_simulated: bool) {
     }
     if is_simulated {
         note("workloads are simulated: pods become ready, but no containers run");
+    } else {
+        note("there are no nodes, and nothing runs workloads; --simulate-workloads simulates both");
     }
 }
