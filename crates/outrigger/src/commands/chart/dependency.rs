@@ -23,6 +23,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Verb {
     /// List the dependencies of a chart and their status
+    #[command(visible_alias = "ls")]
     List(Args),
     /// Rebuild charts/ from Chart.lock
     Build(Args),
@@ -63,6 +64,10 @@ type Resolve = fn(&Chart, Profile, resolve::LoadLocal<'_>) -> Result<Resolution,
 fn write_dependencies(args: &Args, resolve: Resolve, printer: &Printer) -> anyhow::Result<()> {
     let profile = args.compat.profile();
     let chart = source::load(&args.chart, profile)?;
+    if chart.metadata.dependencies.is_none() {
+        // As Helm: there is nothing to resolve, and no lock file is written.
+        return Ok(());
+    }
     let folder = &args.chart;
     let mut load_local = |path: &str| {
         let path = folder.join(path);

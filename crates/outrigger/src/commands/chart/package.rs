@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         let chart = source::load(path, profile)?;
         let package = package(&chart, &options, profile).map_err(helm_error)?;
         fs_err::create_dir_all(&args.destination)?;
-        let file = args.destination.join(package.file_name);
+        let file = std::path::absolute(&args.destination)?.join(package.file_name);
         atomic_file::write(&file, &package.bytes)?;
         printer.line(&format!(
             "Successfully packaged chart and saved it to: {}",

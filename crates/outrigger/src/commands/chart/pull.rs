@@ -10,6 +10,7 @@ use crate::commands::mirror_flags::MirrorFlags;
 use crate::commands::registry_flags::fetch_error;
 use crate::commands::runtime;
 use crate::printer::Printer;
+use crate::report::{HintExt as _, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +39,13 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let fetcher = Fetcher::new(args.mirrors.apply(Options::for_user())?);
     let (repo, chart) = match &args.repo {
         Some(repo) => (repo.clone(), args.chart.clone()),
-        None => (args.chart.clone(), String::new()),
+        None if args.chart.contains("://") => (args.chart.clone(), String::new()),
+        None => {
+            let error = UsageError(format!("{} is not the URL of a chart", args.chart));
+            return Err(error).hint(
+                "add --repo URL, the repository of the chart, or use an oci:// or https:// URL",
+            );
+        }
     };
     let request = Request {
         repo,

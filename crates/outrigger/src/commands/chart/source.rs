@@ -8,6 +8,8 @@ use clap::ValueEnum;
 use outrigger_chart::{Chart, Profile, load_path, load_path_lazily, preparse, template_bytes};
 use outrigger_gotmpl::ParseCache;
 
+use crate::report::HintExt as _;
+
 /// The Helm version to be compatible with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Compat {
@@ -35,14 +37,28 @@ impl CompatFlag {
     }
 }
 
+/// Fails for the URL of a chart, which must be downloaded first.
+fn check_local(path: &Path) -> anyhow::Result<()> {
+    match path.to_str() {
+        Some(url) if url.contains("://") => {
+            let error =
+                anyhow::anyhow!("{url} is a URL; charts are read from folders and archives");
+            Err(error).hint(format!("run `outrigger chart pull {url}` first"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Loads a folder or an archive.
 pub(crate) fn load(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
+    check_local(path)?;
     load_path(path, profile, &mut warn).map_err(helm_error)
 }
 
 /// As [`load`], but reads files when a template uses them. Before anything is printed, `Chart::check_reads` must be
 /// called.
 pub(crate) fn load_lazily(path: &Path, profile: Profile) -> anyhow::Result<Chart> {
+    check_local(path)?;
     load_path_lazily(path, profile, &mut warn).map_err(helm_error)
 }
 

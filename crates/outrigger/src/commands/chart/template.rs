@@ -22,7 +22,7 @@ Examples:
   outrigger chart template web ./chart --show-only templates/service.yaml
   outrigger chart template web ./chart --compat helm3 --kube-version 1.29
 
-Not supported, in contrast to `helm template`: charts of repositories (--repo, --version; use `outrigger chart pull`),
+Not supported, in contrast to `helm template`: charts of repositories (--repo, oci://; use `outrigger chart pull`),
 --dependency-update (use `outrigger chart dependency update`), --validate, --dry-run=server and --post-renderer.";
 
 #[derive(Debug, clap::Args)]
@@ -87,6 +87,8 @@ pub(crate) struct Args {
     debug: bool,
     #[command(flatten)]
     unsupported: Unsupported,
+    #[command(flatten)]
+    ignored: Ignored,
 }
 
 /// Flags of `helm template` that this command rejects with a reason.
@@ -98,12 +100,40 @@ struct Unsupported {
     dry_run: Option<String>,
     #[arg(long, hide = true)]
     dependency_update: bool,
-    #[arg(long, hide = true, value_name = "VERSION")]
-    version: Option<String>,
     #[arg(long, hide = true, value_name = "URL")]
     repo: Option<String>,
     #[arg(long, hide = true, value_name = "COMMAND")]
     post_renderer: Option<String>,
+}
+
+/// Flags of `helm template` that have no effect on a chart in a file, so that scripts need not be changed.
+#[derive(Debug, clap::Args)]
+#[expect(dead_code, reason = "they have no effect")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+struct Ignored {
+    #[arg(long, hide = true, value_name = "VERSION")]
+    version: Option<String>,
+    #[arg(long, hide = true)]
+    devel: bool,
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "watcher")]
+    wait: Option<String>,
+    #[arg(long, hide = true)]
+    wait_for_jobs: bool,
+    #[arg(long, hide = true, value_name = "DURATION")]
+    timeout: Option<String>,
+    #[arg(long, hide = true)]
+    create_namespace: bool,
+    #[arg(long, hide = true, visible_alias = "atomic")]
+    rollback_on_failure: bool,
+    #[arg(long, hide = true)]
+    replace: bool,
+    #[arg(long, hide = true, value_name = "TEXT")]
+    description: Option<String>,
+    #[arg(long, hide = true)]
+    disable_openapi_validation: bool,
 }
 
 impl Unsupported {
@@ -133,9 +163,9 @@ impl Unsupported {
                 "run `outrigger chart dependency update CHART` first",
             );
         }
-        if self.version.is_some() || self.repo.is_some() {
+        if self.repo.is_some() {
             return reject(
-                "--repo or --version",
+                "--repo",
                 "run `outrigger chart pull` first, then render the archive",
             );
         }
