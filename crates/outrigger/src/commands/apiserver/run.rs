@@ -61,7 +61,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let listener = Listener::bind(args.listen, args.allow_remote)
         .await
         .map_err(listen::explain)?;
-    let shutdown = shutdown_signal()?;
+    let shutdown = shutdown_signal(None)?;
     let server = Server::open(options)
         .await
         .context("failed to open the API server")?;

@@ -65,7 +65,7 @@ fn parse_seconds(text: &str) -> Result<Duration, TimeoutError> {
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let connection = args.flags.connect().await?;
     let machines = args.machines.find(&connection).await?;
-    let interrupted = shutdown_signal()?;
+    let interrupted = shutdown_signal(None)?;
     tokio::select! {
         code = run_on(&connection.client, machines, args, printer) => code,
         () = interrupted => {
