@@ -75,7 +75,7 @@ reasons! {
         DependencyVersionMismatch: "The version of a dependency is not in the required range.",
         DependencyCycle: "Plugins depend on each other in a cycle.",
         Fetched: "The chart or the manifests were fetched.",
-        Fetching: "The repository has not answered yet.",
+        Fetching: "The repository has not answered yet, or has yet to be asked because too many requests are in progress.",
         RepositoryMissing: "The Repository does not exist, or there is none in which the chart could be searched.",
         CredentialsMissing: "The Secret of the Repository does not exist or cannot be read.",
         InvalidSource: "The repository is not the URL of a chart source.",

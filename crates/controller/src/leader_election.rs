@@ -12,7 +12,7 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
 
 /// How long a shutdown waits for the release of the lease.
-const RELEASE_TIMEOUT: Duration = Duration::from_millis(200);
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -47,6 +47,7 @@ mod repository_status;
 mod resolution;
 mod sources;
 mod status;
+mod supervision;
 mod target;
 mod task;
 mod trust;
@@ -59,25 +60,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::Client;
-use outrigger_repository::Fetcher;
-use tokio::sync::mpsc;
 
 pub use backoff::Backoff;
 pub use clusters::{ClusterOptions, login as machine_login};
 pub use key::Key;
 pub use metrics::Metrics;
+pub use supervision::{Workers, run, run_on};
 pub use trust::{ClusterRules, Trust};
 
 pub use preview::{PreviewError, preview};
-
-use crate::context::Context;
-use crate::controller::Controller;
-use crate::leader_election::LeaderElector;
-use crate::sources::{Repositories, Sources};
-
-/// Capacity of the channel from the watches to the controller.
-const EVENT_CAPACITY: usize = 1024;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -128,63 +119,4 @@ impl Default for Options {
             now: Timestamp::now,
         }
     }
-}
-
-/// Runs the controller until `shutdown` completes. The CRDs must be installed.
-pub async fn run(client: Client, options: Options, shutdown: impl Future<Output = ()>) {
-    let mut shutdown = std::pin::pin!(shutdown);
-    let Some(election) = options.leader_election.clone() else {
-        run_controller(client, options, shutdown).await;
-        return;
-    };
-    let mut elector = LeaderElector::new(client.clone(), election, options.now);
-    loop {
-        tokio::select! {
-            () = &mut shutdown => return,
-            () = elector.acquire() => {}
-        }
-        tracing::info!("acquired leadership");
-        let mut is_shutdown = false;
-        let stop = async {
-            tokio::select! {
-                () = &mut shutdown => is_shutdown = true,
-                () = elector.renew() => tracing::warn!("lost leadership"),
-            }
-        };
-        let stopped = run_controller(client.clone(), options.clone(), stop).await;
-        if is_shutdown {
-            elector.release().await;
-            // What it knows may be large; the next leader does not wait until it is freed.
-            drop(stopped);
-            return;
-        }
-    }
-}
-
-/// Runs the controller until `stop` completes. Returns it without running tasks.
-async fn run_controller(
-    client: Client,
-    options: Options,
-    stop: impl Future<Output = ()>,
-) -> Controller {
-    let metrics = Arc::clone(&options.metrics);
-    metrics.set_leader(true);
-    let (sender, receiver) = mpsc::channel(EVENT_CAPACITY);
-    let sources = Sources {
-        client: client.clone(),
-        fetcher: Fetcher::new(options.fetcher.clone()),
-        repositories: Repositories::default(),
-    };
-    let mirror = options.compat.then(|| {
-        let mirror = mirror::run(client.clone(), options.now);
-        task::spawn(mirror)
-    });
-    let repository_status = repository_status::run(sources.clone(), options.clone());
-    let repository_status = task::spawn(repository_status);
-    let ctx = Context::new(client, options, sources, sender);
-    let mut controller = Controller::new(ctx, receiver);
-    controller.run(stop).await;
-    drop((mirror, repository_status));
-    metrics.set_leader(false);
-    controller
 }

@@ -1,6 +1,7 @@
 //! Resolves the inputs of an installation: target cluster, chart, values, and the digest of all of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -24,6 +25,13 @@ pub(crate) enum AwaitedInput {
     Cluster(String),
     Values(String),
     Source(String),
+    /// A slot for a request to a source, and the requests that occupy the slots.
+    Turn {
+        source: String,
+        requests: String,
+    },
+    /// The index of a source, which is already being fetched.
+    Index(String),
 }
 
 impl AwaitedInput {
@@ -41,7 +49,8 @@ impl AwaitedInput {
 }
 
 /// Receives the input that a resolution waits for.
-pub(crate) type ReportAwaited<'a> = &'a (dyn Fn(AwaitedInput) + Sync);
+pub(crate) type AwaitedReporter = Arc<dyn Fn(AwaitedInput) + Send + Sync>;
+pub(crate) type ReportAwaited<'a> = &'a AwaitedReporter;
 
 /// Everything that an installation needs.
 #[derive(Debug)]

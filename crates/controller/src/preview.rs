@@ -1,5 +1,7 @@
 //! Previews what the controller would do to a plugin: the same steps as a reconcile, up to the plan.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube::{Api, Client};
@@ -15,7 +17,7 @@ use crate::act;
 use crate::conditions::Cause;
 use crate::context::Context;
 use crate::error::ReconcileError;
-use crate::observe;
+use crate::observe::{self, AwaitedReporter};
 use crate::references::ReadVersions;
 use crate::sources::{Repositories, Sources};
 use crate::watches::{DEFAULTS_NAME, DEFAULTS_NAMESPACE, default_registry};
@@ -52,7 +54,8 @@ pub async fn preview(
     let (events, _) = mpsc::channel(1);
     let ctx = Context::new(client, options, sources, events);
     ctx.set_cluster_registry(defaults.as_ref().and_then(default_registry));
-    let inputs = observe::resolve_inputs(&ctx, plugin, &mut ReadVersions::new(), &|_| ()).await?;
+    let ignore: AwaitedReporter = Arc::new(|_| ());
+    let inputs = observe::resolve_inputs(&ctx, plugin, &mut ReadVersions::new(), &ignore).await?;
     Ok(act::plan(&ctx.options, plugin, &inputs).await?)
 }
 

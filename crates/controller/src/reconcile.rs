@@ -295,10 +295,14 @@ impl Reconcile {
         }
         match awaited {
             AwaitedInput::Source(source) => {
-                let cause = Cause::new(Reason::Fetching, format!("waiting for {source} to answer"));
-                self.pending.mark_unfetched(&cause);
-                self.pending.mark_waiting(&cause);
+                self.wait_for_source(format!("waiting for {source} to answer"));
             }
+            AwaitedInput::Turn { source, requests } => self.wait_for_source(format!(
+                "waiting for its turn to ask {source}: {requests} are in progress"
+            )),
+            AwaitedInput::Index(source) => self.wait_for_source(format!(
+                "waiting for the index of {source}, which is already being fetched"
+            )),
             AwaitedInput::Cluster(secret) => {
                 let message = format!("waiting for the cluster of Secret {secret} to answer");
                 self.pending
@@ -310,6 +314,12 @@ impl Reconcile {
                     .mark_waiting(&Cause::new(Reason::ReadingValues, message));
             }
         }
+    }
+
+    fn wait_for_source(&mut self, message: String) {
+        let cause = Cause::new(Reason::Fetching, message);
+        self.pending.mark_unfetched(&cause);
+        self.pending.mark_waiting(&cause);
     }
 
     /// Whether the current generation was installed. Its inputs may have changed since.

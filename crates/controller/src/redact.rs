@@ -4,6 +4,7 @@ mod forms;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ const MIN_LENGTH_IN_NAME: usize = 8;
 
 const PLACEHOLDER: &str = "[redacted]";
 
-/// The values of Secrets, in all forms in which a message may quote them. The longest come first.
+/// The values of Secrets, in all forms in which a message may quote them, with ASCII letters in lower case.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Redactor {
     secrets: Vec<String>,
@@ -43,25 +44,37 @@ impl Redactor {
                 add_leaves(&value, &mut secrets);
             }
         }
-        let mut secrets: Vec<String> = secrets.into_iter().collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self { secrets }
+        Self {
+            secrets: secrets.into_iter().collect(),
+        }
     }
 
-    /// The text without the values.
+    /// The text without the values, in upper or lower case. Values that overlap are one placeholder.
     pub(crate) fn text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), PLACEHOLDER);
+        let lower = text.to_ascii_lowercase();
+        let matches = self.secrets.iter().flat_map(|secret| {
+            let found = lower.match_indices(secret.as_str());
+            found.map(|(start, secret)| start..start + secret.len())
+        });
+        let mut matches: Vec<Range<usize>> = matches.collect();
+        matches.sort_by_key(|found| found.start);
+        let mut shown = String::with_capacity(text.len());
+        let mut end = 0;
+        for found in matches {
+            if found.start >= end {
+                shown.push_str(&text[end..found.start]);
+                shown.push_str(PLACEHOLDER);
             }
+            end = end.max(found.end);
         }
-        text
+        shown.push_str(&text[end..]);
+        shown
     }
 
     /// Whether the name of an object of a release contains one of the values. Short ones, and those that the name of the
     /// release contains too, are words rather than secrets.
     pub(crate) fn is_secret_name(&self, name: &str, release: &str) -> bool {
+        let (name, release) = (name.to_ascii_lowercase(), release.to_ascii_lowercase());
         let mut secrets = self.secrets.iter();
         secrets.any(|secret| {
             secret.len() >= MIN_LENGTH_IN_NAME
@@ -120,7 +133,8 @@ fn add_text(text: &str, secrets: &mut BTreeSet<String>) {
     let lines = text.lines().map(str::trim);
     for part in lines.chain([text, text.trim()]) {
         if part.chars().count() >= MIN_LENGTH {
-            secrets.extend(forms::of_text(part));
+            let forms = forms::of_text(part).into_iter();
+            secrets.extend(forms.map(|form| form.to_ascii_lowercase()));
         }
     }
 }
@@ -159,6 +173,22 @@ mod tests {
         );
         check("amp&secret 99", "amp%26secret+99", "[redacted]");
         check("it's<99=", r"it\'s\u003C99\u003D", "[redacted]");
+        // regexQuoteMeta, nospace
+        check("a.b*c99", r"a\.b\*c99", "[redacted]");
+        check("correct horse 9", "correcthorse9", "[redacted]");
+        // b32enc, b64enc of a text that contains the value
+        check("hunter2", "NB2W45DFOIZA====", "[redacted]====");
+        check("hunter2", "dXNlcjpodW50ZXIy", "dXNlcjp[redacted]");
+        check("hunter2", "dTpodW50ZXIyQHg=", "dTp[redacted]QHg=");
+        // title, untitle, swapcase
+        check("hunter2", "Hunter2 hUNTER2", "[redacted] [redacted]");
+        // % x, %# x
+        check("hunter2", "68 75 6e 74 65 72 32", "[redacted]");
+        check(
+            "hunter2",
+            "0x68 0x75 0x6e 0x74 0x65 0x72 0x32",
+            "0x[redacted]",
+        );
         // toYaml, upper, lower, %x
         check("it's secret", "'it''s secret'", "'[redacted]'");
         check("Hunter2", "HUNTER2 hunter2", "[redacted] [redacted]");
@@ -176,6 +206,15 @@ mod tests {
             "[redacted] [redacted]",
         );
         check("pin: 1.5e300", "1.5e+300", "[redacted]");
+    }
+
+    #[test]
+    fn values_that_overlap_leave_nothing_of_either() {
+        let redactor = Redactor::new([b"abc123".as_slice(), b"123defgh".as_slice()]);
+        assert_eq!(redactor.text("-abc123defgh-"), "-[redacted]-");
+        // A placeholder is not searched for values.
+        let redactor = Redactor::new([b"hunter2".as_slice(), b"acted".as_slice()]);
+        assert_eq!(redactor.text("hunter2 acted"), "[redacted] [redacted]");
     }
 
     #[test]

@@ -123,7 +123,7 @@ fn waiting_status(
     let generation = repository.metadata.generation;
     if !conditions::is_true(&status.conditions, READY) || status.observed_generation != generation {
         let url = outrigger_repository::redacted(&repository.spec.url);
-        let message = format!("waiting for {url} to answer");
+        let message = format!("waiting for the index of {url}");
         let update = ConditionUpdate::mark_false(READY, Reason::Fetching, message);
         conditions::set(&mut status.conditions, update, generation, now());
     }

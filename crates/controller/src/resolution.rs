@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use crate::context::Context;
 use crate::error::ReconcileError;
 use crate::key::Key;
-use crate::observe::{self, AwaitedInput, ResolvedInputs};
+use crate::observe::{self, AwaitedInput, AwaitedReporter, ResolvedInputs};
 use crate::references::ReadVersions;
 use crate::task::{self, AbortOnDrop};
 use crate::watch_event::WatchEvent;
@@ -30,7 +30,7 @@ pub(crate) struct Resolved {
 #[derive(Debug)]
 pub(crate) enum Resolution {
     Resolved(Box<Resolved>),
-    /// Goes on in the background. [`WatchEvent::InputsResolved`] reports the end.
+    /// Goes on in the background. [`WatchEvent::ResolutionChanged`] reports the end, and that it waits for something else.
     Pending(AwaitedInput),
 }
 
@@ -52,6 +52,8 @@ struct Running {
 struct State {
     progress: Mutex<Progress>,
     finished: Notify,
+    /// What it waits for is not what the status says.
+    changed: Notify,
 }
 
 #[derive(Debug)]
@@ -136,7 +138,16 @@ impl State {
         Self {
             progress: Mutex::new(progress),
             finished: Notify::new(),
+            changed: Notify::new(),
         }
+    }
+
+    fn report(&self, awaited: AwaitedInput) {
+        let mut progress = lock(&self.progress);
+        if progress.is_detached && progress.awaited != awaited {
+            self.changed.notify_one();
+        }
+        progress.awaited = awaited;
     }
 
     fn take_or_detach(&self) -> Resolution {
@@ -159,12 +170,32 @@ impl State {
 
 async fn run(ctx: Arc<Context>, key: Key, plugin: Arc<Plugin>, state: Arc<State>) {
     let mut read = ReadVersions::new();
-    let report = |awaited| lock(&state.progress).awaited = awaited;
-    let inputs = observe::resolve_inputs(&ctx, &plugin, &mut read, &report).await;
+    let report: AwaitedReporter = {
+        let state = Arc::clone(&state);
+        Arc::new(move |awaited| state.report(awaited))
+    };
+    let inputs = {
+        let inputs = observe::resolve_inputs(&ctx, &plugin, &mut read, &report);
+        let mut inputs = std::pin::pin!(inputs);
+        loop {
+            tokio::select! {
+                inputs = &mut inputs => break inputs,
+                () = state.changed.notified() => notify(&ctx, &key).await,
+            }
+        }
+    };
     if state.finish(Resolved { inputs, read }) {
-        // Fails only if the controller has stopped.
-        let _ = ctx.events.send(WatchEvent::InputsResolved(key)).await;
+        notify(&ctx, &key).await;
     }
+}
+
+/// Has the plugin reconciled.
+async fn notify(ctx: &Context, key: &Key) {
+    // Fails only if the controller has stopped.
+    let _ = ctx
+        .events
+        .send(WatchEvent::ResolutionChanged(key.clone()))
+        .await;
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

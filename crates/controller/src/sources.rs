@@ -10,7 +10,7 @@ use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_api::reason::Reason;
 use outrigger_api::repository::Repository;
 use outrigger_repository::{
-    Access, Error as FetchError, Fetched, Fetcher, Manifests, Request, redacted,
+    Access, Error as FetchError, Fetched, Fetcher, Manifests, Request, Wait, WaitObserver, redacted,
 };
 
 use crate::observe::{AwaitedInput, ReportAwaited};
@@ -194,8 +194,11 @@ impl Sources {
                 .request_for_repository(plugin, &repository, report)
                 .await;
         }
-        report(AwaitedInput::Source(redacted(repo)));
-        Ok(Self::build_request(plugin, repo, Access::default()))
+        let observer = observe(redacted(repo), report);
+        Ok(Request {
+            observer,
+            ..Self::build_request(plugin, repo, Access::default())
+        })
     }
 
     async fn request_for_repository(
@@ -206,9 +209,12 @@ impl Sources {
     ) -> Result<Request, Error> {
         let url = redacted(&repository.spec.url);
         let name = repository.name_any();
-        report(AwaitedInput::Source(format!("Repository {name} ({url})")));
+        let observer = observe(format!("Repository {name} ({url})"), report);
         let access = self.access(repository).await?;
-        Ok(Self::build_request(plugin, &repository.spec.url, access))
+        Ok(Request {
+            observer,
+            ..Self::build_request(plugin, &repository.spec.url, access)
+        })
     }
 
     fn build_request(plugin: &Plugin, repo: &str, access: Access) -> Request {
@@ -218,6 +224,7 @@ impl Sources {
             version: plugin.spec.version.clone().filter(|text| !text.is_empty()),
             path: plugin.spec.path.clone().filter(|text| !text.is_empty()),
             access,
+            observer: WaitObserver::default(),
         }
     }
 
@@ -252,4 +259,21 @@ impl Sources {
             data.get(key).map(|bytes| bytes.0.as_slice())
         }))
     }
+}
+
+/// Reports what the fetch from a source waits for, at first the source itself.
+fn observe(source: String, report: ReportAwaited<'_>) -> WaitObserver {
+    report(AwaitedInput::Source(source.clone()));
+    let report = Arc::clone(report);
+    WaitObserver::new(move |wait| {
+        let source = source.clone();
+        report(match wait {
+            Wait::Response => AwaitedInput::Source(source),
+            Wait::Index => AwaitedInput::Index(source),
+            Wait::Turn(turn) => AwaitedInput::Turn {
+                source,
+                requests: turn.to_string(),
+            },
+        });
+    })
 }

@@ -29,8 +29,8 @@ pub(crate) enum WatchEvent {
     Repositories,
     /// From a reconcile task, not from a watch: it only waits from now on and frees its slot.
     TaskWaiting(Key),
-    /// From a task that resolved the inputs of a plugin in the background.
-    InputsResolved(Key),
+    /// From a task that resolves the inputs of a plugin in the background: it has ended, or waits for something else.
+    ResolutionChanged(Key),
     Cluster(Event<Box<Cluster>>),
     Machine(Event<Box<Machine>>),
     /// From an attempt at a step of a cluster.

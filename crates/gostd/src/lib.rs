@@ -5,6 +5,7 @@
 //!
 //! Pure: no file system, no clock, no network.
 
+pub mod base32;
 pub mod base64;
 pub mod fmt;
 pub mod json;
@@ -13,6 +14,7 @@ pub mod regexp;
 pub mod semver;
 pub mod strconv;
 pub mod tar;
+pub mod template;
 pub mod time;
 pub mod unicode;
 pub mod url;

@@ -1,4 +1,4 @@
-//! `net/url`: `url.Parse` and `URL.String`.
+//! `net/url`: `url.Parse`, `URL.String` and `url.QueryEscape`.
 
 mod escape;
 
@@ -40,6 +40,11 @@ pub enum ParseError {
     InvalidHostCharacter(char),
     #[error("invalid URL escape {}", quote(.0))]
     InvalidEscape(String),
+}
+
+/// `url.QueryEscape`
+pub fn query_escape(text: &[u8]) -> Vec<u8> {
+    escape(text, Encoding::QueryComponent)
 }
 
 /// `url.URL`

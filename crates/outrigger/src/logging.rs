@@ -2,6 +2,7 @@
 
 mod command;
 mod json;
+mod printable_fields;
 
 use std::io::IsTerminal as _;
 
@@ -32,6 +33,7 @@ pub(crate) struct Settings {
 pub(crate) fn start(settings: Settings) {
     let filter = filter(settings);
     let layer = tracing_subscriber::fmt::layer()
+        .fmt_fields(printable_fields::PrintableFields)
         .with_target(settings.verbose > 1)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_writer(std::io::stderr);

@@ -1,11 +1,12 @@
-//! The only place that writes results to stdout.
+//! The only place that writes results to stdout. Whatever a text contains, the terminal shows it and obeys nothing in it.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::arguments::Output;
+use crate::printable;
 
 /// The columns of a table, and the cells of one row.
 pub(crate) trait Row {
@@ -16,6 +17,30 @@ pub(crate) trait Row {
     /// The color of a cell on a terminal.
     fn color(&self, _column: usize) -> Option<Color> {
         None
+    }
+}
+
+/// A named value of an object. Empty ones are not printed.
+#[derive(Debug)]
+pub(crate) struct Field {
+    label: &'static str,
+    value: String,
+    color: Option<Color>,
+}
+
+impl Field {
+    pub(crate) fn new(label: &'static str, value: impl Into<String>) -> Self {
+        Self {
+            label,
+            value: value.into(),
+            color: None,
+        }
+    }
+
+    /// The field with a color on a terminal.
+    pub(crate) fn color(mut self, color: Color) -> Self {
+        self.color = Some(color);
+        self
     }
 }
 
@@ -59,21 +84,42 @@ impl Printer {
         Self {}
     }
 
-    /// Prints bytes unchanged. A closed pipe (`| head`) is not an error.
+    /// Prints text of one line.
+    pub(crate) fn line(&self, text: &str) -> anyhow::Result<()> {
+        self.raw(format!("{}\n", printable::line(text)).as_bytes())
+    }
+
+    /// Prints text of several lines.
+    pub(crate) fn text(&self, text: &str) -> anyhow::Result<()> {
+        self.raw(printable::lines(text).as_bytes())
+    }
+
+    /// Prints fields, one per line.
+    pub(crate) fn fields(&self, fields: &[Field]) -> anyhow::Result<()> {
+        self.raw(details(fields, is_colored()).as_bytes())
+    }
+
+    /// Prints data unchanged. On a terminal, what it would obey is shown as escapes.
+    pub(crate) fn data(&self, data: &[u8]) -> anyhow::Result<()> {
+        if std::io::stdout().is_terminal() {
+            let text = String::from_utf8_lossy(data);
+            return self.raw(printable::escaped(&text).as_bytes());
+        }
+        self.raw(data)
+    }
+
+    /// Prints bytes unchanged: for the output of a program that the user runs on a machine, as SSH prints it. A closed pipe
+    /// (`| head`) is not an error.
     #[expect(
         clippy::unused_self,
         reason = "commands print through the printer that is passed to them"
     )]
-    pub(crate) fn bytes(&self, bytes: &[u8]) -> anyhow::Result<()> {
+    pub(crate) fn raw(&self, bytes: &[u8]) -> anyhow::Result<()> {
         let mut stdout = std::io::stdout().lock();
         match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             result => result.context("failed to write to stdout"),
         }
-    }
-
-    pub(crate) fn line(&self, text: &str) -> anyhow::Result<()> {
-        self.bytes(format!("{text}\n").as_bytes())
     }
 
     pub(crate) fn list<T: Row + Serialize>(
@@ -82,7 +128,7 @@ impl Printer {
         list: &[T],
     ) -> anyhow::Result<()> {
         match format {
-            Output::Table => self.bytes(table(list, is_colored()).as_bytes()),
+            Output::Table => self.raw(table(list, is_colored()).as_bytes()),
             Output::Json => self.json(&list),
             Output::Yaml => self.yaml(&list),
         }
@@ -94,9 +140,7 @@ impl Printer {
         object: &T,
     ) -> anyhow::Result<()> {
         match format {
-            Output::Table => {
-                self.bytes(table(std::slice::from_ref(object), is_colored()).as_bytes())
-            }
+            Output::Table => self.raw(table(std::slice::from_ref(object), is_colored()).as_bytes()),
             Output::Json => self.json(object),
             Output::Yaml => self.yaml(object),
         }
@@ -113,11 +157,11 @@ impl Printer {
     fn json(&self, value: &impl Serialize) -> anyhow::Result<()> {
         let mut text = serde_json::to_vec_pretty(value)?;
         text.push(b'\n');
-        self.bytes(&text)
+        self.data(&text)
     }
 
     fn yaml(&self, value: &impl Serialize) -> anyhow::Result<()> {
-        self.bytes(&outrigger_goyaml::write_json(&serde_json::to_value(value)?))
+        self.data(&outrigger_goyaml::write_json(&serde_json::to_value(value)?))
     }
 }
 
@@ -128,10 +172,12 @@ fn table<T: Row>(rows: &[T], is_colored: bool) -> String {
         .map(|header| (*header).to_owned())
         .collect();
     let lines: Vec<Vec<String>> = std::iter::once(header)
-        .chain(
-            rows.iter()
-                .map(|row| row.cells().iter().map(|cell| in_one_line(cell)).collect()),
-        )
+        .chain(rows.iter().map(|row| {
+            row.cells()
+                .iter()
+                .map(|cell| printable::joined(cell))
+                .collect()
+        }))
         .collect();
     let width = |column: usize| {
         lines
@@ -165,65 +211,20 @@ fn table<T: Row>(rows: &[T], is_colored: bool) -> String {
     text
 }
 
-/// Text of machines and other systems as one line that a terminal can show: without control characters, escape sequences
-/// and marks that change the direction of text.
-pub(crate) fn printable(text: &str) -> String {
-    let text = without_escapes(text);
-    let is_unsafe = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(' '),
-            c if is_unsafe(c) => {}
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-/// Removes escape sequences, with their parameters and texts.
-fn without_escapes(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let introducer = match c {
-            '\x1b' => chars.next(),
-            '\u{9b}' => Some('['),
-            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => Some(']'),
-            c => {
-                kept.push(c);
-                continue;
-            }
+/// Formats fields as a column of labels and one of values, two spaces apart from the longest label.
+pub(crate) fn details(fields: &[Field], is_colored: bool) -> String {
+    let lengths = fields.iter().map(|field| field.label.len());
+    let width = lengths.max().unwrap_or(0) + 2;
+    let mut text = String::new();
+    for field in fields.iter().filter(|field| !field.value.is_empty()) {
+        let value = printable::line(&field.value);
+        let value = match field.color {
+            Some(color) => color.paint(&value, is_colored),
+            None => value,
         };
-        match introducer {
-            // Parameters, then one final character.
-            Some('[') => while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {},
-            // A text up to BEL or ST.
-            Some(']' | 'P' | 'X' | '^' | '_') => {
-                while let Some(c) = chars.next() {
-                    if c == '\x1b' {
-                        chars.next_if_eq(&'\\');
-                        break;
-                    }
-                    if matches!(c, '\x07' | '\u{9c}' | '\n') {
-                        break;
-                    }
-                }
-            }
-            _ => {}
-        }
+        text.push_str(&format!("{:<width$}{value}\n", field.label));
     }
-    kept
-}
-
-/// Joins the lines of a cell: a row is one line.
-fn in_one_line(cell: &str) -> String {
-    let lines = cell.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines = lines.map(printable);
-    lines.collect::<Vec<_>>().join(" ")
+    text
 }
 
 #[cfg(test)]
@@ -254,18 +255,21 @@ mod tests {
     }
 
     #[test]
-    fn escape_sequences_of_other_systems_do_not_reach_the_terminal() {
-        let cases = [
-            ("a\x1b[31mred\x1b[0m", "ared"),
-            ("\x1b]52;c;ZXZpbA==\x07clip", "clip"),
-            ("\x1b]0;title\x1b\\text", "text"),
-            ("\u{9b}2Jtext\u{202e}\x07\r", "text"),
-            ("two\nlines\tand a tab", "two lines and a tab"),
-            ("日本 …", "日本 …"),
+    fn cells_and_fields_cannot_change_the_terminal() {
+        let rows = [Phases("Failed", "a\x1b[2K\rReady\u{9b}1A\u{202e}")];
+        assert_eq!(
+            table(&rows, true),
+            "PHASE    MESSAGE\n\x1b[32mFailed\x1b[0m   aReady\n"
+        );
+        let fields = [
+            Field::new("Phase", "Rea\x1b[8mdy").color(Color::Green),
+            Field::new("Origin", ""),
+            Field::new("Chart", "web\nPhase  Ready\u{9b}1A"),
         ];
-        for (text, expected) in cases {
-            assert_eq!(printable(text), expected, "{text:?}");
-        }
+        assert_eq!(
+            details(&fields, true),
+            "Phase   \x1b[32mReady\x1b[0m\nChart   web Phase  Ready\n"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use crate::logging::LogFormat;
+use crate::printable;
 
 /// Prints a usage error, or the help text if it was requested.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
@@ -33,7 +34,9 @@ pub(crate) fn failure(error: &anyhow::Error, format: LogFormat) -> ExitCode {
         tracing::error!("{}", text(error).trim_end());
     } else {
         // A failed write to stderr cannot be reported anywhere.
-        let _ = anstream::stderr().lock().write_all(text(error).as_bytes());
+        let _ = anstream::stderr()
+            .lock()
+            .write_all(printable::lines(&text(error)).as_bytes());
     }
     if is_usage_error(error) {
         ExitCode::from(2)
@@ -54,10 +57,16 @@ fn is_usage_error(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Prints information for the user that is not part of the result.
+/// Prints one line of information for the user that is not part of the result.
 pub(crate) fn note(text: &str) {
     // Notes are optional: a failed write to stderr is ignored.
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    let _ = writeln!(anstream::stderr().lock(), "{}", printable::line(text));
+}
+
+/// Prints what a program on a machine wrote to its stderr.
+pub(crate) fn lines(text: &str) {
+    // As above.
+    let _ = writeln!(anstream::stderr().lock(), "{}", printable::lines(text));
 }
 
 fn text(error: &anyhow::Error) -> String {

@@ -107,10 +107,29 @@ pub async fn load_history(cluster: &Cluster, id: &ReleaseId) -> Result<History, 
     }
 }
 
-/// All revisions, oldest first.
+/// All revisions, oldest first. The description of one whose record is damaged says so.
 pub async fn list_revisions(cluster: &Cluster, id: &ReleaseId) -> Result<Vec<Revision>, Error> {
     let records = storage::read_all(cluster, id).await?;
-    Ok(records.iter().map(Revision::of).collect())
+    let revisions = records.iter().map(|record| match record {
+        Ok(record) => Revision::of(record),
+        Err((status, error)) => Revision::damaged(*status, &chain(error)),
+    });
+    Ok(revisions.collect())
+}
+
+/// A revision that [`list_revisions`] does not find, because its record has lost its labels.
+pub async fn read_unlisted_revision(
+    cluster: &Cluster,
+    id: &ReleaseId,
+    revision: u32,
+) -> Result<Option<Revision>, Error> {
+    let status = RevisionStatus {
+        revision,
+        status: Status::Unknown,
+    };
+    let reason = "it lacks the labels of a release record";
+    let exists = storage::exists(cluster, id, revision).await?;
+    Ok(exists.then(|| Revision::damaged(status, reason)))
 }
 
 /// The record of a revision; of the last one if `revision` is `None`.
@@ -294,6 +313,16 @@ impl Revision {
             status: info.status,
             chart: record.chart.summary().clone(),
             description: info.description.clone(),
+        }
+    }
+
+    fn damaged(known: RevisionStatus, reason: &str) -> Self {
+        Self {
+            revision: known.revision,
+            updated: None,
+            status: known.status,
+            chart: ChartSummary::default(),
+            description: format!("release record is damaged: {reason}"),
         }
     }
 }

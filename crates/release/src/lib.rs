@@ -60,7 +60,7 @@ pub use execute::{InventoryEntry, Outcome, execute};
 pub use health::{Health, Rule, Rules};
 pub use history::{
     History, PendingOperation, Revision, get_release, list_revisions, load_history,
-    load_history_cached,
+    load_history_cached, read_unlisted_revision,
 };
 pub use id::{ObjectId, ReleaseId};
 pub use leftovers::leftovers;

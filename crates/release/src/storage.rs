@@ -7,10 +7,10 @@ use kube::core::Request;
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::id::ReleaseId;
 use crate::record::secret::{self, Found, Write};
-use crate::record::{Record, Status};
+use crate::record::{DecodeError, Record, Status};
 
 /// Part reads at a time.
 const CONCURRENT_READS: usize = 4;
@@ -117,25 +117,37 @@ pub(crate) async fn list_last_revisions(
     Ok(names.map(str::to_owned).collect())
 }
 
-/// All records, oldest first. Like Helm, skips records that cannot be decoded.
-pub(crate) async fn read_all(cluster: &Cluster, release: &ReleaseId) -> Result<Vec<Record>, Error> {
+/// A record, or what is known of one that cannot be decoded.
+pub(crate) type StoredRecord = Result<Record, (RevisionStatus, DecodeError)>;
+
+/// All records, oldest first, without their parts.
+pub(crate) async fn read_all(
+    cluster: &Cluster,
+    release: &ReleaseId,
+) -> Result<Vec<StoredRecord>, Error> {
     let request = secrets(release).list(&selector(release));
-    let mut records = Vec::new();
-    for item in list(cluster, release, request).await? {
-        if !secret::is_named_as_labeled(&item, &release.name) {
-            continue;
-        }
-        match secret::decode(&item) {
-            Ok(record) => records.push(record),
-            Err(error) => {
-                let name = item["metadata"]["name"].as_str().unwrap_or_default();
-                let error = chain(&error);
-                tracing::warn!(name, error, "failed to decode release record");
-            }
-        }
-    }
-    records.sort_by_key(|record| record.revision);
-    Ok(records)
+    let secrets = list(cluster, release, request).await?;
+    let secrets = secrets.iter();
+    let named = secrets.filter(|secret| secret::is_named_as_labeled(secret, &release.name));
+    let mut records: Vec<(RevisionStatus, StoredRecord)> = named
+        .filter_map(|secret| {
+            let status = revision_status(secret)?;
+            let record = secret::decode_revision(secret, release, status.revision);
+            Some((status, record.map_err(|error| (status, error))))
+        })
+        .collect();
+    records.sort_by_key(|(status, _)| status.revision);
+    Ok(records.into_iter().map(|(_, record)| record).collect())
+}
+
+/// Whether a Secret has the name of the record of a revision.
+pub(crate) async fn exists(
+    cluster: &Cluster,
+    release: &ReleaseId,
+    revision: u32,
+) -> Result<bool, Error> {
+    let name = secret::name(&release.name, revision);
+    Ok(get(cluster, release, &name).await?.is_some())
 }
 
 /// The record of a revision, with its parts if all of them exist.

@@ -22,6 +22,7 @@ use crate::oci::{self, OciChart, OciClients, OciSource};
 use crate::request::{Archive, Fetched, Manifests, Options, Request};
 use crate::source::Source;
 use crate::unpack::{invalid_chart, is_manifest, load_archive, local_manifests, unpack, warn};
+use crate::wait::{Wait, WaitObserver};
 
 /// Fetches charts. Clones share all caches.
 #[derive(Debug, Clone)]
@@ -137,7 +138,8 @@ impl Fetcher {
     pub async fn index(&self, url: &str, access: &Access) -> Result<(Arc<Index>, String), Error> {
         match self.parse(url)? {
             Source::Repository(url) => {
-                let cached = self.get_index(&url, access).await?;
+                let observer = WaitObserver::default();
+                let cached = self.get_index(&url, access, &observer).await?;
                 Ok((cached.index, cached.digest))
             }
             Source::Local(path) => {
@@ -281,7 +283,9 @@ impl Fetcher {
     }
 
     async fn fetch_from_repository(&self, url: &Url, request: &Request) -> Result<Fetched, Error> {
-        let cached = self.get_index(url, &request.access).await?;
+        let cached = self
+            .get_index(url, &request.access, &request.observer)
+            .await?;
         let entry = cached
             .index
             .get(&request.chart, request.version.as_deref(), &redact(url))?;
@@ -307,7 +311,9 @@ impl Fetcher {
         url: &Url,
         request: &Request,
     ) -> Result<(Blob, bool), Error> {
-        let cached = self.get_index(url, &request.access).await?;
+        let cached = self
+            .get_index(url, &request.access, &request.observer)
+            .await?;
         let location = redact(url);
         let entry = cached
             .index
@@ -343,6 +349,7 @@ impl Fetcher {
             url,
             repository,
             access: &request.access,
+            observer: &request.observer,
             max_bytes: self.shared.options.max_archive_bytes,
         }
     }
@@ -352,7 +359,12 @@ impl Fetcher {
         self.shared.downloader.current(get).await
     }
 
-    async fn get_index(&self, url: &Url, access: &Access) -> Result<CachedIndex, Error> {
+    async fn get_index(
+        &self,
+        url: &Url,
+        access: &Access,
+        observer: &WaitObserver,
+    ) -> Result<CachedIndex, Error> {
         let index_url = index::url(url);
         let shared = self.indexes(|indexes| {
             if indexes.len() >= MAX_INDEXES {
@@ -362,7 +374,12 @@ impl Fetcher {
             Arc::clone(indexes.entry(key).or_default())
         });
         let asked_at = Instant::now();
-        let mut locked = shared.lock().await;
+        let mut locked = if let Ok(locked) = shared.try_lock() {
+            locked
+        } else {
+            observer.report(|| Wait::Index);
+            shared.lock().await
+        };
         let slot = &mut *locked;
         let options = &self.shared.options;
         if let Some((failed_at, error)) = &slot.failure
@@ -381,6 +398,7 @@ impl Fetcher {
             url: &index_url,
             repository: url,
             access,
+            observer,
             max_bytes: options.max_index_bytes,
         };
         let fetched = self.download_index(get, slot.cached.as_ref()).await;

@@ -19,6 +19,7 @@ use crate::cache::CacheEntry;
 use crate::digest::Hasher;
 use crate::limits::{BodyBytes, Limits};
 use crate::rules::Rules;
+use crate::wait::WaitObserver;
 use crate::{Error, digest};
 
 #[derive(Debug, Clone)]
@@ -40,6 +41,7 @@ pub(crate) struct GetRequest<'a> {
     /// Credentials are sent only to the origin of this URL
     pub(crate) repository: &'a Url,
     pub(crate) access: &'a Access,
+    pub(crate) observer: &'a WaitObserver,
     pub(crate) max_bytes: u64,
 }
 
@@ -118,7 +120,7 @@ impl Http {
     ) -> Result<GetResponse, AttemptError> {
         let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let _permit = self.limits.acquire(&url).await;
+            let _permit = self.limits.acquire(&url, request.observer).await;
             let response = self.send(request, cached, &url).await?;
             let status = response.status();
             if status == StatusCode::NOT_MODIFIED {

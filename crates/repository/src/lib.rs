@@ -27,6 +27,7 @@ mod request;
 mod rules;
 mod source;
 mod unpack;
+mod wait;
 
 pub use access::Access;
 pub use error::{Error, Limit};
@@ -40,3 +41,4 @@ pub use outrigger_transport::{
 pub use request::{Archive, Fetched, Manifests, Options, Request};
 pub use rules::Rules;
 pub use source::{Source, redacted};
+pub use wait::{Turn, Wait, WaitObserver};

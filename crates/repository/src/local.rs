@@ -160,13 +160,15 @@ pub(crate) fn index(path: &Path) -> Result<(Index, String), Error> {
     };
     let mut index = Index::default();
     let mut hasher = Hasher::default();
-    for (name, version) in paths.iter().filter_map(|path| name_and_version(path)) {
-        hasher.add_part(name.as_bytes());
-        hasher.add_part(version.as_bytes());
-        let entry = Entry {
-            version,
-            ..Entry::default()
-        };
+    for (name, entry) in paths.iter().filter_map(|path| named_entry(path)) {
+        for part in [
+            &name,
+            &entry.version,
+            &entry.app_version,
+            &entry.description,
+        ] {
+            hasher.add_part(part.as_bytes());
+        }
         index.charts.entry(name).or_default().push(entry);
     }
     for entries in index.charts.values_mut() {
@@ -175,23 +177,42 @@ pub(crate) fn index(path: &Path) -> Result<(Index, String), Error> {
     Ok((index, hasher.finish()))
 }
 
-/// The name and version of a chart directory, or of an archive by its file name.
-fn name_and_version(path: &Path) -> Option<(String, String)> {
+/// The name and the entry of a chart directory, or of an archive by its file name.
+fn named_entry(path: &Path) -> Option<(String, Entry)> {
     if path.is_dir() {
-        return read_name_and_version(path);
+        return read_entry(path);
     }
     let file = path.file_name()?.to_str()?;
     let dashes = file.match_indices('-');
     let mut names = dashes.map(|(index, _)| &file[..index]);
-    names.find_map(|name| Some((name.to_owned(), version_of_archive(file, name)?)))
+    names.find_map(|name| {
+        let entry = Entry {
+            version: version_of_archive(file, name)?,
+            ..Entry::default()
+        };
+        Some((name.to_owned(), entry))
+    })
+}
+
+/// The name of the chart in a directory, and what an index says about it.
+fn read_entry(directory: &Path) -> Option<(String, Entry)> {
+    let text = load::read_file(&directory.join("Chart.yaml"), archive::MAX_FILE).ok()?;
+    let chart = outrigger_goyaml::parse_json(&text).ok()?;
+    let field = |name: &str| Some(chart[name].as_str()?.to_owned());
+    let entry = Entry {
+        version: field("version")?,
+        app_version: field("appVersion").unwrap_or_default(),
+        description: field("description").unwrap_or_default(),
+        deprecated: chart["deprecated"] == true,
+        ..Entry::default()
+    };
+    Some((field("name")?, entry))
 }
 
 /// The name and version in the `Chart.yaml` of a directory.
 fn read_name_and_version(directory: &Path) -> Option<(String, String)> {
-    let text = load::read_file(&directory.join("Chart.yaml"), archive::MAX_FILE).ok()?;
-    let chart = outrigger_goyaml::parse_json(&text).ok()?;
-    let field = |name: &str| Some(chart[name].as_str()?.to_owned());
-    Some((field("name")?, field("version")?))
+    let (name, entry) = read_entry(directory)?;
+    Some((name, entry.version))
 }
 
 /// The version in the file name of an archive of this chart.

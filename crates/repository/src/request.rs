@@ -13,6 +13,7 @@ use crate::access::Access;
 use crate::local::MAX_INDEX;
 use crate::mirrors::ChartMirrors;
 use crate::rules::Rules;
+use crate::wait::WaitObserver;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -94,6 +95,8 @@ pub struct Request {
     /// Directory inside the source
     pub path: Option<String>,
     pub access: Access,
+    /// Receives what the fetch waits for
+    pub observer: WaitObserver,
 }
 
 /// A fetched chart.

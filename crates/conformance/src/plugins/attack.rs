@@ -9,6 +9,7 @@ mod outage;
 mod repositories;
 mod rounds;
 mod shared;
+mod shutdown;
 
 use std::path::Path;
 use std::time::Duration;
@@ -48,6 +49,7 @@ enum Attack {
     MultiplyingChart,
     SharedReleases,
     SharedObjects,
+    Shutdown,
     Edits,
     Rounds,
     Fault(Fault),
@@ -64,6 +66,7 @@ const ATTACKS: &[Attack] = &[
     Attack::MultiplyingChart,
     Attack::SharedReleases,
     Attack::SharedObjects,
+    Attack::Shutdown,
     Attack::Edits,
     Attack::Rounds,
     Attack::Fault(Fault::Down),
@@ -92,6 +95,7 @@ impl Named for Attack {
             Self::MultiplyingChart => "a chart that creates itself twice",
             Self::SharedReleases => "plugins that share a release",
             Self::SharedObjects => "plugins that share objects",
+            Self::Shutdown => "60 hostile plugins during shutdowns",
             Self::Edits => "edits by kubectl, Helm 3, Helm 4 and a controller",
             Self::Rounds => "300 plugins again and again",
             Self::Fault(Fault::Down) => "API server is down",
@@ -141,6 +145,7 @@ async fn execute(
         Attack::MultiplyingChart => hostile_charts::multiplying(cluster, limit).await,
         Attack::SharedReleases => shared::releases(cluster).await,
         Attack::SharedObjects => shared::objects(cluster).await,
+        Attack::Shutdown => shutdown::attack(cluster, controller).await,
         Attack::Edits => edits::attack(cluster).await,
         Attack::Rounds => rounds::attack(cluster, controller).await,
         Attack::Fault(fault) => outage::inject(fault, args.seconds, cluster, controller).await,

@@ -105,6 +105,12 @@ impl Cluster {
         Controller::start(&self.binary, self.kubeconfig(), &self.controller_log)
     }
 
+    /// Starts a controller that takes part in leader election.
+    pub(super) fn start_elected_controller(&self) -> anyhow::Result<Controller> {
+        let log = &self.controller_log;
+        Controller::start_elected(&[], &self.binary, self.kubeconfig(), log)
+    }
+
     pub(super) fn server_pid(&self) -> anyhow::Result<u32> {
         match &self.server {
             Server::Embedded { server, .. } => server.pid(),

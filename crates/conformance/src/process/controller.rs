@@ -1,12 +1,13 @@
 //! The plugin controller as a process: `outrigger serve`.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tokio::process::Child;
 
-use super::{command, open_log};
+use super::{command, open_log, signal};
 
 /// A running controller; dropping it kills it.
 #[derive(Debug)]
@@ -27,8 +28,19 @@ impl Controller {
         kubeconfig: &Path,
         log: &Path,
     ) -> anyhow::Result<Self> {
+        let flags = [&["--no-leader-election"][..], flags].concat();
+        Self::start_elected(&flags, binary, kubeconfig, log)
+    }
+
+    /// Starts a controller that takes part in leader election, with further flags.
+    pub(crate) fn start_elected(
+        flags: &[&str],
+        binary: &Path,
+        kubeconfig: &Path,
+        log: &Path,
+    ) -> anyhow::Result<Self> {
         let child = command(binary)
-            .args(["serve", "--install-crds", "--no-leader-election"])
+            .args(["serve", "--install-crds"])
             .args(["--allow-files", "/", "--allow-local-addresses"])
             .args(flags)
             .arg("--kubeconfig")
@@ -44,6 +56,15 @@ impl Controller {
 
     pub(crate) fn pid(&self) -> anyhow::Result<u32> {
         self.child.id().context("the controller has exited")
+    }
+
+    /// Sends SIGTERM and waits for the process to exit. Returns how long that took.
+    pub(crate) async fn terminate(mut self) -> anyhow::Result<(ExitStatus, Duration)> {
+        let pid = self.pid()?;
+        let start = Instant::now();
+        signal("TERM", pid).await?;
+        let status = self.child.wait().await?;
+        Ok((status, start.elapsed()))
     }
 
     /// Sends SIGKILL and waits for the process to exit.

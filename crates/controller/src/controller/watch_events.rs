@@ -45,7 +45,7 @@ impl Controller {
                 self.enqueue_all();
             }
             WatchEvent::TaskWaiting(key) => self.queue.free_slot(&WorkItem::Plugin(key)),
-            WatchEvent::InputsResolved(key) => self.queue.add(WorkItem::Plugin(key)),
+            WatchEvent::ResolutionChanged(key) => self.queue.add(WorkItem::Plugin(key)),
             WatchEvent::Cluster(event) => self.handle_cluster(event),
             WatchEvent::Machine(event) => self.handle_machine(event),
             WatchEvent::AttemptEnded(cluster) => self.enqueue_cluster(&cluster),

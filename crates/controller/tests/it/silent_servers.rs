@@ -113,6 +113,56 @@ async fn silent_repositories_do_not_delay_other_plugins() {
     harness.close().await;
 }
 
+/// The message of the condition Fetched.
+fn fetched_message(plugin: &Plugin) -> &str {
+    let fetched = plugin.condition("Fetched");
+    fetched.map_or("", |fetched| &fetched.message)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_waits_for_its_turn_says_so_and_not_that_a_server_does_not_answer() {
+    /// As many requests are sent to one host at a time.
+    const SLOTS: usize = 8;
+    let harness = Harness::new().await;
+    let server = format!("http://{}", silent_server().await);
+    let create = async |name: &str| {
+        let repo = format!("{server}/{name}");
+        harness.create(name, "config", json!({"repo": repo})).await;
+    };
+    for number in 0..SLOTS {
+        let name = format!("first-{number}");
+        create(&name).await;
+        let answer = format!("waiting for {server}/{name} to answer");
+        let is_asked = |plugin: &Plugin| fetched_message(plugin) == answer;
+        harness.until(&name, is_asked).await;
+    }
+    create("next").await;
+    let turn = format!(
+        "waiting for its turn to ask {server}/next: {SLOTS} requests to {server} are in progress"
+    );
+    let waits = |plugin: &Plugin| fetched_message(plugin) == turn;
+    harness.until("next", waits).await;
+    harness.delete("first-0").await;
+    let answer = format!("waiting for {server}/next to answer");
+    let is_asked = |plugin: &Plugin| fetched_message(plugin) == answer;
+    harness.until("next", is_asked).await;
+    harness.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_plugins_of_one_repository_wait_for_one_index() {
+    let harness = Harness::new().await;
+    let repo = format!("http://{}/charts", silent_server().await);
+    let answer = format!("waiting for {repo} to answer");
+    let index = format!("waiting for the index of {repo}, which is already being fetched");
+    for (name, expected) in [("first", answer), ("second", index)] {
+        harness.create(name, "config", json!({"repo": repo})).await;
+        let waits = |plugin: &Plugin| fetched_message(plugin) == expected;
+        harness.until(name, waits).await;
+    }
+    harness.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_installed_plugin_stays_ready_while_its_repository_is_silent_but_not_if_its_objects_are_gone()
  {

@@ -10,6 +10,7 @@ pub(super) enum Encoding {
     Zone,
     UserPassword,
     Fragment,
+    QueryComponent,
 }
 
 fn should_escape(byte: u8, encoding: Encoding) -> bool {
@@ -25,7 +26,7 @@ fn should_escape(byte: u8, encoding: Encoding) -> bool {
             Encoding::Path => byte == b'?',
             Encoding::UserPassword => matches!(byte, b'@' | b'/' | b'?' | b':'),
             Encoding::Fragment => false,
-            Encoding::Host | Encoding::Zone => true,
+            Encoding::Host | Encoding::Zone | Encoding::QueryComponent => true,
         },
         b'!' | b'(' | b')' | b'*' => encoding != Encoding::Fragment,
         _ => true,
@@ -35,7 +36,9 @@ fn should_escape(byte: u8, encoding: Encoding) -> bool {
 pub(super) fn escape(text: &[u8], encoding: Encoding) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for byte in text {
-        if should_escape(*byte, encoding) {
+        if *byte == b' ' && encoding == Encoding::QueryComponent {
+            out.push(b'+');
+        } else if should_escape(*byte, encoding) {
             out.extend_from_slice(format!("%{byte:02X}").as_bytes());
         } else {
             out.push(*byte);

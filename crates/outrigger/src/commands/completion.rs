@@ -32,6 +32,6 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         .hint("specify one: outrigger completion bash|elvish|fish|powershell|zsh")?;
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "outrigger", &mut script);
-    printer.bytes(&script)?;
+    printer.data(&script)?;
     Ok(ExitCode::SUCCESS)
 }

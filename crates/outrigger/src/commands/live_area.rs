@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::printer::printable;
+use crate::printable;
 
 /// Lines on stderr. Without a terminal, only lines that stay are written.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl LiveArea {
         let text = if self.is_terminal {
             self.redraw(staying, lines, terminal_size())
         } else {
-            let staying = staying.iter().map(|line| printable(line));
+            let staying = staying.iter().map(|line| printable::line(line));
             staying.map(|line| format!("{line}\n")).collect()
         };
         // Progress is optional: a failed write to stderr is ignored.
@@ -54,13 +54,13 @@ impl LiveArea {
         }
         text.push_str("\r\x1b[J");
         for line in staying {
-            text.push_str(&printable(line));
+            text.push_str(&printable::line(line));
             text.push('\n');
         }
         // The cursor is below the last line, and cannot move above the first row.
         let shown = lines.len().min(size.rows.saturating_sub(1));
         for line in &lines[..shown] {
-            text.push_str(&cut(&printable(line), size.columns));
+            text.push_str(&cut(&printable::line(line), size.columns));
             text.push('\n');
         }
         self.drawn = shown;

@@ -8,21 +8,19 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use futures::FutureExt as _;
 use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::{Api, Client, Config};
 use outrigger_api::plugin::Plugin;
 use outrigger_controller::{
-    ClusterOptions, ClusterRules, Metrics, Options, Trust, crds, leader_election,
+    ClusterOptions, ClusterRules, Metrics, Options, Trust, Workers, crds, leader_election, run_on,
 };
 use outrigger_repository::Rules;
 
 use super::listen::parse_address;
 use super::plugin::connect::{self, load_config};
-use super::runtime::{self, shutdown_signal};
+use super::runtime::{self, SHUTDOWN_LIMIT, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
 use crate::logging::LogFormat;
 use crate::report::HintExt as _;
@@ -102,38 +100,29 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    runtime::run(serve(args))?;
+    let shutdown = shutdown_signal(Some(SHUTDOWN_LIMIT))?;
+    let metrics = Arc::new(Metrics::default());
+    let options = options(args, Arc::clone(&metrics))?;
+    let start = async {
+        tokio::select! {
+            started = start(args, &metrics) => started.map(Some),
+            () = shutdown.clone() => Ok(None),
+        }
+    };
+    runtime::supervise(start, async |runtime, (config, client)| {
+        let workers = Workers { runtime, client };
+        let client = connect(config, &metrics)?;
+        Box::pin(run_on(workers, client, options, shutdown.clone())).await;
+        tracing::info!("stopped");
+        Ok(())
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// How long the controller may take to stop and to release its lease. With what follows, the process ends within a second.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(750);
-
-async fn serve(args: &Args) -> anyhow::Result<()> {
-    let mut shutdown = std::pin::pin!(shutdown_signal()?.shared());
-    let metrics = Arc::new(Metrics::default());
-    let options = options(args, Arc::clone(&metrics))?;
-    let client = tokio::select! {
-        client = start(args, &metrics) => client?,
-        () = &mut shutdown => return Ok(()),
-    };
-    let deadline = {
-        let shutdown = shutdown.as_ref().get_ref().clone();
-        async move {
-            shutdown.await;
-            tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
-        }
-    };
-    tokio::select! {
-        () = outrigger_controller::run(client, options, shutdown) => tracing::info!("stopped"),
-        () = deadline => tracing::warn!("stopped before all tasks ended"),
-    }
-    Ok(())
-}
-
 /// Connects to the cluster, checks that it can be served, and listens.
-async fn start(args: &Args, metrics: &Arc<Metrics>) -> anyhow::Result<Client> {
-    let client = connect(args, metrics).await?;
+async fn start(args: &Args, metrics: &Arc<Metrics>) -> anyhow::Result<(Config, Client)> {
+    let config = load_config(args.kubeconfig.as_deref(), args.context.as_deref()).await?;
+    let client = connect(config.clone(), metrics)?;
     let version = client.apiserver_version().await;
     let version = version.map_err(|error| connect::explain(&error, None))?;
     if args.install_crds {
@@ -148,7 +137,7 @@ async fn start(args: &Args, metrics: &Arc<Metrics>) -> anyhow::Result<Client> {
         endpoints::serve_metrics(address, metrics, client.clone()).await?;
     }
     tracing::info!(kubernetes = version.git_version, "serving plugins");
-    Ok(client)
+    Ok((config, client))
 }
 
 /// Without the custom resource definitions the controller would wait forever.
@@ -210,8 +199,6 @@ fn random_number() -> u64 {
     getrandom::u64().unwrap_or_else(|_| u64::from(std::process::id()))
 }
 
-async fn connect(args: &Args, metrics: &Arc<Metrics>) -> anyhow::Result<Client> {
-    let config = load_config(args.kubeconfig.as_deref(), args.context.as_deref()).await?;
-    let client = metrics.client(config);
-    client.context("failed to create a client")
+fn connect(config: Config, metrics: &Arc<Metrics>) -> anyhow::Result<Client> {
+    metrics.client(config).context("failed to create a client")
 }

@@ -28,7 +28,7 @@ use super::cluster::watch::Watch;
 use super::kubeconfig_file;
 use super::listen::{self, parse_address};
 use super::plugin::file;
-use super::runtime::{self, shutdown_signal};
+use super::runtime::{self, SHUTDOWN_LIMIT, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
 use crate::printer::Printer;
 use crate::report::note;
@@ -87,7 +87,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         Some(path) => super::cluster::file::read(path)?,
         None => Manifests::default(),
     };
-    let shutdown = shutdown_signal()?;
+    let shutdown = shutdown_signal(Some(SHUTDOWN_LIMIT))?;
     let stand_ins = StandIns::start(&manifests.clusters, args.data.as_deref()).await?;
     let options = match &args.data {
         Some(directory) => Options::in_folder(directory),
@@ -114,8 +114,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     crds::install(&client, true).await?;
     let objects = (plugins, manifests);
     let result = run_controller(args, client, objects, &kubeconfig, shutdown).await;
-    server.close().await;
-    stand_ins.stop().await;
+    tokio::join!(server.close(), stand_ins.stop());
     let report = result?;
     if args.once && !(report.rows.is_empty() && args.cluster.is_some()) {
         printer.list(crate::arguments::Output::Table, &report.rows)?;

@@ -10,6 +10,8 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::printable;
+
 /// One object on one line for each event.
 pub(super) struct Json;
 
@@ -30,7 +32,11 @@ where
         line.insert("level".to_owned(), metadata.level().as_str().into());
         line.insert("target".to_owned(), metadata.target().into());
         event.record(&mut Fields(&mut line));
-        writeln!(writer, "{}", Value::Object(line))
+        writeln!(
+            writer,
+            "{}",
+            printable::escaped(&Value::Object(line).to_string())
+        )
     }
 }
 

@@ -15,4 +15,5 @@ mod plugin;
 mod provider;
 mod serve;
 mod stack;
+mod terminal;
 mod up;

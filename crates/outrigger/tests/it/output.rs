@@ -273,9 +273,10 @@ fn everyday(recorder: &mut Recorder) {
         "A dependent is installed after, and removed before, what it needs.",
     );
     recorder.run("plugin install shop ./charts/web-1.0.0 --depends-on web --wait");
+    recorder.run("plugin list -o wide");
     recorder.run("plugin disable web");
     recorder.run("plugin disable web --cascade --wait");
-    recorder.run("plugin list -o wide");
+    recorder.run("plugin list");
     recorder.run("plugin enable web shop --wait");
     recorder.section(
         "Pause",
@@ -284,6 +285,7 @@ fn everyday(recorder: &mut Recorder) {
     recorder.run("plugin suspend web");
     recorder.run("plugin list");
     recorder.run("plugin set web --set text=later --wait");
+    recorder.run("plugin reconcile web");
     recorder.run("plugin resume web --wait");
     recorder.run("plugin reconcile web --wait");
 }

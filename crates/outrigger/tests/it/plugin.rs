@@ -31,6 +31,9 @@ fn each_verb_has_help_with_an_example() {
         "history",
         "rollback",
         "uninstall",
+        "suspend",
+        "resume",
+        "reconcile",
         "wait",
     ] {
         let text = run(&["plugin", verb, "--help"]);

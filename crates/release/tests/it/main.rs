@@ -14,5 +14,6 @@ mod helm3;
 mod hooks;
 mod large_records;
 mod lifecycle;
+mod records;
 mod request_count;
 mod resume;

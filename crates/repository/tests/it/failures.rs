@@ -121,6 +121,70 @@ async fn retries_a_closed_connection_and_never_uses_a_partial_archive() {
     );
 }
 
+/// A part of an index may parse, and a part of an archive without a digest may unpack.
+#[tokio::test]
+async fn a_part_is_not_taken_for_the_whole() {
+    let undigested = |version| IndexEntry {
+        digest: None,
+        ..IndexEntry::of("web", version)
+    };
+    let part = |body: Vec<u8>| Reply {
+        status: 206,
+        ..Reply::ok(body).with("content-range", "bytes 0-99/100000")
+    };
+    for part_of in ["/index.yaml", "/web-1.2.0.tgz"] {
+        let server = Server::start(move |request, _| {
+            let body = match request.path.as_str() {
+                "/index.yaml" => index(&[undigested("1.2.0")]).into_bytes(),
+                _ => archive("web", "1.2.0"),
+            };
+            if request.path == part_of {
+                part(body)
+            } else {
+                Reply::ok(body)
+            }
+        })
+        .await;
+        let error = fetch_error(&server.url).await;
+        assert!(
+            matches!(&error, Error::UnexpectedStatus { status: 206, url } if url.ends_with(part_of)),
+            "{part_of}: {error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_registry_whose_list_of_tags_never_ends_is_refused() {
+    let server = Server::start(|request, _| {
+        let page = request
+            .path
+            .rsplit_once("page=")
+            .map_or("0", |(_, page)| page);
+        let page: u64 = page.parse().unwrap();
+        let next = format!("</v2/charts/web/tags/list?page={}>; rel=\"next\"", page + 1);
+        let tags = format!(r#"{{"name": "charts/web", "tags": ["0.0.{page}"]}}"#);
+        Reply::ok(tags).with("link", next)
+    })
+    .await;
+    let registry = server.url.trim_start_matches("http://");
+    let fetcher = Fetcher::new(Options {
+        plain_http: [registry.to_owned()].into(),
+        ..options(None)
+    });
+    let repo = format!("oci://{registry}/charts");
+    let fetched = fetcher.fetch(&request(&repo, "web", "^1")).await;
+    let error = fetched.unwrap_err();
+    let Error::Oci { source, .. } = &error else {
+        panic!("{error:?}");
+    };
+    let text = source.to_string();
+    assert!(
+        text.ends_with("the list has more than 2500 pages"),
+        "{text}"
+    );
+    assert_eq!(server.paths().len(), 2501);
+}
+
 #[tokio::test]
 async fn sends_credentials_only_to_the_origin_of_the_repository() {
     let other = Server::start(|_, _| Reply::ok(archive("web", "1.2.0"))).await;

@@ -25,6 +25,24 @@ async fn version(root: &Path, repo: &str, chart: &str, version: &str) -> Result<
 }
 
 #[tokio::test]
+async fn the_index_of_a_directory_has_what_the_charts_say() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let chart = "appVersion: \"7\"\ndescription: A web server\ndeprecated: true\n";
+    let chart = format!("{}{chart}", chart_yaml("web", "1.5.0"));
+    write(root, "charts/web/Chart.yaml", chart);
+    let (index, _) = local(root)
+        .index("./charts", &outrigger_repository::Access::default())
+        .await
+        .unwrap();
+    let entry = &index.charts["web"][0];
+    assert_eq!(entry.version, "1.5.0");
+    assert_eq!(entry.app_version, "7");
+    assert_eq!(entry.description, "A web server");
+    assert!(entry.deprecated);
+}
+
+#[tokio::test]
 async fn finds_charts_in_a_directory_of_directories_and_archives() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();

@@ -13,7 +13,7 @@ use crate::plugins::cluster::Cluster;
 /// The number of plugins whose charts loop.
 const LOOPS: usize = 60;
 
-const LOOP: &str = r#"{{ range until 1000000 }}{{ $ca := genCA "ca" 365 }}{{ end }}"#;
+pub(super) const LOOP: &str = r#"{{ range until 1000000 }}{{ $ca := genCA "ca" 365 }}{{ end }}"#;
 
 /// Each plugin of this chart creates two others of it.
 const MULTIPLYING: &str = r#"{{- range list "a" "b" }}

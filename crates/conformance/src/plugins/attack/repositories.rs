@@ -91,7 +91,7 @@ fn is_reported(plugin: &Plugin) -> bool {
 }
 
 /// Starts a repository. Returns its address.
-async fn serve(behavior: Behavior, number: usize) -> anyhow::Result<String> {
+pub(super) async fn serve(behavior: Behavior, number: usize) -> anyhow::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener
         .local_addr()

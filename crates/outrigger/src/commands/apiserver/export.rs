@@ -68,7 +68,10 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
                 match item {
                     Item::Value(value) => printer.value(Output::Yaml, value)?,
                     // JSON is YAML too.
-                    Item::Deep(json) => printer.line(json.get())?,
+                    Item::Deep(json) => {
+                        printer.data(json.get().as_bytes())?;
+                        printer.line("")?;
+                    }
                 }
             }
         }

@@ -58,7 +58,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
             .with_context(|| format!("failed to read {}", path.display()))?;
     }
     let listener = listen::bind(args.listen, args.allow_remote, args.data.as_deref()).await?;
-    let shutdown = shutdown_signal()?;
+    let shutdown = shutdown_signal(None)?;
     let server = Server::open(options)
         .await
         .context("failed to open the API server")?;

@@ -55,7 +55,7 @@ fn list(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let chart = source::load(&args.chart, profile)?;
     let entries = load::charts_entries(&args.chart, profile);
     let text = dependency_list::list(&chart, &args.chart.display().to_string(), &entries, profile);
-    printer.bytes(text.as_bytes())
+    printer.text(&text)
 }
 
 /// `resolve::update` or `resolve::build`.
@@ -98,7 +98,7 @@ fn write_dependencies(args: &Args, resolve: Resolve, printer: &Printer) -> anyho
     {
         atomic_file::write(&folder.join(name), text.as_ref())?;
     }
-    printer.bytes(resolution.text.as_bytes())
+    printer.text(&resolution.text)
 }
 
 /// Writes the archives of the dependencies and deletes archives of other versions. Other files are not touched.

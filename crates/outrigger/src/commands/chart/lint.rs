@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         reports.push(lint(&source, &values, &options, &host));
     }
     let (text, summary) = print(&reports, args.quiet);
-    printer.bytes(text.as_bytes())?;
-    printer.bytes(summary?.as_bytes())?;
+    printer.text(&text)?;
+    printer.text(&summary?)?;
     Ok(ExitCode::SUCCESS)
 }

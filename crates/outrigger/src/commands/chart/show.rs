@@ -62,7 +62,7 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
     };
     let profile = args.compat.profile();
     let chart = source::load(&args.chart, profile)?;
-    printer.bytes(show(&chart, part, profile).as_bytes())?;
+    printer.data(show(&chart, part, profile).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -72,6 +72,6 @@ fn print_selected(args: &Args, template: &str, printer: &Printer) -> anyhow::Res
         .map_err(|error| anyhow::anyhow!("error parsing jsonpath {template}: {error}"))?;
     let chart = source::load(&args.chart, args.compat.profile())?;
     let selected = path.execute(&default_values(&chart), MissingKeys::Reject);
-    printer.bytes(selected.unwrap_or_default().as_bytes())?;
+    printer.data(selected.unwrap_or_default().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -213,7 +213,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     } else {
         let text = print_template(&rendered, &print, profile).map_err(helm_error)?;
         chart.check_reads()?;
-        printer.bytes(&text)?;
+        printer.data(&text)?;
     }
     // The process exits: skipping the destructors saves time.
     std::mem::forget((chart, values, parsed, rendered));
@@ -227,7 +227,7 @@ impl Args {
             return Err(helm_error(error));
         };
         if self.debug {
-            printer.bytes(invalid.rendered.as_bytes())?;
+            printer.data(invalid.rendered.as_bytes())?;
             return Err(helm_error(error));
         }
         Err(helm_error(error)).hint("use --debug to print the rendered templates")

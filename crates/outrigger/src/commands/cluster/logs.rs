@@ -11,7 +11,7 @@ use outrigger_apimachinery::nearest::nearest;
 
 use super::{clusters, explain, machines};
 use crate::commands::plugin::connect::ServerFlags;
-use crate::printer::{Printer, printable};
+use crate::printer::Printer;
 use crate::report::{HintExt as _, note};
 
 const EXAMPLES: &str = "\
@@ -62,7 +62,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         note("no hook has run");
     }
     hooks.sort_by(|a, b| (&a.finished, &a.machine).cmp(&(&b.finished, &b.machine)));
-    printer.bytes(text(&hooks).as_bytes())
+    printer.text(&text(&hooks))
 }
 
 /// The name of a hook, also in the wrong case.
@@ -98,7 +98,7 @@ fn text(hooks: &[HookStatus]) -> String {
             text.push_str("[the beginning is missing]\n");
         }
         for line in hook.output.lines() {
-            text.push_str(&printable(line));
+            text.push_str(line);
             text.push('\n');
         }
     }
@@ -114,19 +114,5 @@ mod tests {
         assert_eq!(known_hook("preinstall").unwrap(), "PreInstall");
         let error = known_hook("PreInstal").unwrap_err();
         assert_eq!(error.to_string(), "there is no hook PreInstal");
-    }
-
-    #[test]
-    fn escape_sequences_in_the_output_of_a_hook_are_not_printed() {
-        let hook = HookStatus {
-            name: "PreInstall".to_owned(),
-            machine: "m1".to_owned(),
-            finished: "now".to_owned(),
-            exit_code: Some(0),
-            output: "one\x1b]52;c;eA==\x07\ntwo".to_owned(),
-            ..HookStatus::default()
-        };
-        let expected = "==> PreInstall on m1, now, exit code 0\none\ntwo\n";
-        assert_eq!(text(&[hook]), expected);
     }
 }

@@ -14,7 +14,7 @@ use super::{clusters, edit, explain, machines};
 use crate::arguments::{Output, OutputFlag};
 use crate::commands::plugin::connect::{Connection, ServerFlags};
 use crate::commands::plugin::origin::Origin;
-use crate::printer::{Color, Printer, Row, printable};
+use crate::printer::{Color, Field, Printer, Row};
 use crate::report::note;
 
 const EXAMPLES: &str = "\
@@ -162,7 +162,8 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<bool> 
     }
     let cluster = cluster_row(&cluster);
     if format == Output::Table {
-        printer.bytes(summary(&cluster).as_bytes())?;
+        printer.fields(&summary(&cluster))?;
+        printer.line("")?;
         printer.list(format, &steps)?;
     } else {
         printer.value(format, &ClusterDetails { cluster, steps })?;
@@ -197,21 +198,15 @@ fn cluster_row(cluster: &Cluster) -> ClusterRow {
 }
 
 /// The state of a cluster above the table of its steps.
-fn summary(cluster: &ClusterRow) -> String {
-    let fields = [
-        ("Name", cluster.name.clone()),
-        ("Origin", cluster.origin.clone().unwrap_or_default()),
-        ("Phase", format!("{:?}", cluster.phase)),
-        ("Version", cluster.version()),
-        ("Machines", cluster.machines()),
-        ("Message", printable(&cluster.message)),
-    ];
-    let mut text = String::new();
-    for (label, value) in fields.iter().filter(|(_, value)| !value.is_empty()) {
-        text.push_str(&format!("{label:<10}{value}\n"));
-    }
-    text.push('\n');
-    text
+fn summary(cluster: &ClusterRow) -> [Field; 6] {
+    [
+        Field::new("Name", &cluster.name),
+        Field::new("Origin", cluster.origin.as_deref().unwrap_or_default()),
+        Field::new("Phase", format!("{:?}", cluster.phase)),
+        Field::new("Version", cluster.version()),
+        Field::new("Machines", cluster.machines()),
+        Field::new("Message", &cluster.message),
+    ]
 }
 
 fn steps(target: &str, conditions: &[Condition]) -> Vec<StepRow> {
@@ -229,6 +224,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::printer::details;
 
     #[test]
     fn the_state_of_one_cluster_has_phase_versions_and_counts() {
@@ -240,8 +236,8 @@ mod tests {
         .unwrap();
         let row = cluster_row(&cluster);
         assert_eq!(
-            summary(&row),
-            "Name      a\nPhase     Upgrading\nVersion   1.34.1 -> 1.35.0\nMachines  2 Running, 1 Upgrading\n\n"
+            details(&summary(&row), false),
+            "Name      a\nPhase     Upgrading\nVersion   1.34.1 -> 1.35.0\nMachines  2 Running, 1 Upgrading\n"
         );
         let value = serde_json::to_value(&row).unwrap();
         assert_eq!(value["targetVersion"], "1.35.0");

@@ -9,7 +9,7 @@ use outrigger_api::flow_status::{FlowStatus, HookStatus, TaskState, TaskStatus};
 use outrigger_api::machine::Machine;
 use outrigger_api::step::{self, FlowName};
 
-use crate::printer::printable;
+use crate::printable;
 
 /// Lines of a view, so that it fits any terminal.
 pub(crate) const MAX_LINES: usize = 18;
@@ -185,7 +185,7 @@ fn headline(cluster: &Cluster, detail: &str) -> String {
     };
     let phase = format!("{:?}", status.phase);
     let line = format!("{:<24} {phase:<12} {detail}", cluster.name_any());
-    printable(line.trim_end())
+    printable::line(line.trim_end())
 }
 
 fn urgency(task: &TaskStatus) -> Option<u8> {

@@ -14,7 +14,7 @@ use crate::commands::plugin::connect::ServerFlags;
 use crate::commands::plugin::progress;
 use crate::commands::runtime::shutdown_signal;
 use crate::printer::Printer;
-use crate::report::note;
+use crate::report::{self, note};
 
 const MIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// A year.
@@ -65,7 +65,7 @@ fn parse_seconds(text: &str) -> Result<Duration, TimeoutError> {
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let connection = args.flags.connect().await?;
     let machines = args.machines.find(&connection).await?;
-    let interrupted = shutdown_signal()?;
+    let interrupted = shutdown_signal(None)?;
     tokio::select! {
         code = run_on(&connection.client, machines, args, printer) => code,
         () = interrupted => {
@@ -127,7 +127,7 @@ async fn run_on(
 fn print_chunk(chunk: Chunk<'_>, printer: &Printer) {
     // A closed pipe does not end the command.
     let _ = match chunk {
-        Chunk::Stdout(data) => printer.bytes(data),
+        Chunk::Stdout(data) => printer.raw(data),
         Chunk::Stderr(data) => std::io::stderr().write_all(data).map_err(Into::into),
     };
 }
@@ -147,10 +147,10 @@ fn print(
     };
     if !is_printed {
         printer.line(&format!("==> {}", done.name))?;
-        printer.bytes(output.stdout.text().as_bytes())?;
+        printer.data(output.stdout.text().as_bytes())?;
         let errors = output.stderr.text();
         if !errors.is_empty() {
-            note(errors.trim_end());
+            report::lines(errors.trim_end());
         }
     }
     let (code, reason) = match &output.status {

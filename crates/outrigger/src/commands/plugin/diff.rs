@@ -65,7 +65,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     match (args.output.output, plans.as_slice()) {
         (Output::Table, plans) => plans
             .iter()
-            .try_for_each(|plan| printer.bytes(plan.to_string().as_bytes())),
+            .try_for_each(|plan| printer.text(&plan.to_string())),
         (format, [plan]) => printer.value(format, plan),
         (format, plans) => printer.value(format, &plans),
     }

@@ -37,10 +37,19 @@ impl Row for RevisionRow {
                 .as_deref()
                 .map_or_else(|| "-".to_owned(), in_seconds),
             revision.status.to_string(),
-            format!("{}-{}", revision.chart.name, revision.chart.version),
+            chart(revision),
             revision.chart.app_version.clone(),
             revision.description.clone(),
         ]
+    }
+}
+
+/// Name and version of the chart, which are not known of a damaged record.
+fn chart(revision: &Revision) -> String {
+    let chart = &revision.chart;
+    match chart.name.as_str() {
+        "" => "-".to_owned(),
+        name => format!("{name}-{}", chart.version),
     }
 }
 
@@ -50,6 +59,14 @@ fn in_seconds(time: &str) -> String {
         (Some((seconds, _)), true) => format!("{seconds}Z"),
         _ => time.to_owned(),
     }
+}
+
+/// The deployed revision, if it is not in the list.
+fn unlisted(plugin: &Plugin, revisions: &[Revision]) -> Option<u32> {
+    let revision = plugin.status.as_ref()?.revision?;
+    let revision = u32::try_from(revision).ok()?;
+    let is_listed = revisions.iter().any(|listed| listed.revision == revision);
+    (!is_listed).then_some(revision)
 }
 
 /// Why a plugin has no revisions.
@@ -72,7 +89,11 @@ pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()
     let plugin = connection.get(&args.name).await?;
     let cluster = release::cluster(&connection, &plugin).await?;
     let id = release::id(&plugin);
-    let revisions = outrigger_release::list_revisions(&cluster, &id).await?;
+    let mut revisions = outrigger_release::list_revisions(&cluster, &id).await?;
+    if let Some(unlisted) = unlisted(&plugin, &revisions) {
+        let found = outrigger_release::read_unlisted_revision(&cluster, &id, unlisted);
+        revisions.extend(found.await?);
+    }
     if revisions.is_empty() {
         return Err(anyhow!("{}", no_revisions(&plugin))).hint(format!(
             "outrigger plugin show {} shows its conditions",

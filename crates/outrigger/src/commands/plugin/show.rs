@@ -15,7 +15,8 @@ use super::origin::Origin;
 use super::read_args::ReadArgs;
 use crate::age;
 use crate::arguments::Output;
-use crate::printer::{Printer, is_colored};
+use crate::printable;
+use crate::printer::{Field, Printer};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -44,8 +45,8 @@ pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()
     let all = connection.all().await?;
     let dependents = dependents::direct(&all, plugin.namespace(), plugin.name());
     let events = events(&connection, &plugin).await;
-    let text = text(&plugin, &dependents::names(&dependents), &events);
-    printer.bytes(text.as_bytes())
+    printer.fields(&fields(&plugin, &dependents::names(&dependents)))?;
+    printer.text(&sections(&plugin, &events))
 }
 
 /// The events about a plugin, oldest first. None if they cannot be read: they are an addition.
@@ -69,14 +70,9 @@ fn last_seen(event: &Event) -> Option<Timestamp> {
     last.or_else(|| event.event_time.as_ref().map(|time| time.0))
 }
 
-fn text(plugin: &Plugin, dependents: &str, events: &[Event]) -> String {
-    let mut text = String::new();
-    for (label, value) in fields(plugin, dependents) {
-        if !value.is_empty() {
-            text.push_str(&format!("{label:<14}{value}\n"));
-        }
-    }
-    text.push_str(&conditions(plugin));
+/// What follows the fields.
+fn sections(plugin: &Plugin, events: &[Event]) -> String {
+    let mut text = conditions(plugin);
     text.push_str(&values(plugin));
     text.push_str(&objects(plugin));
     text.push_str(&event_lines(events));
@@ -87,7 +83,7 @@ fn text(plugin: &Plugin, dependents: &str, events: &[Event]) -> String {
     text
 }
 
-fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
+fn fields(plugin: &Plugin, dependents: &str) -> Vec<Field> {
     let spec = &plugin.spec;
     let status = plugin.status.clone().unwrap_or_default();
     let release = format!("{}/{}", plugin.release_namespace(), plugin.release_name());
@@ -98,47 +94,43 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<(&'static str, String)> {
     });
     let requested = spec.version.clone().unwrap_or_else(|| "latest".to_owned());
     let kind = serde_json::to_value(spec.kind).unwrap_or_default();
-    let phase = phase_text(plugin);
     let deleted = plugin.metadata.deletion_timestamp.as_ref();
     let deleted = deleted.map(|time| time.0.to_string());
     let created = plugin.creation_timestamp().map(|time| time.0.to_string());
     let origin = Origin::of(plugin).map(|origin| origin.to_string());
     let parent = parent(plugin);
     vec![
-        ("Name", format!("{}/{}", plugin.namespace(), plugin.name())),
-        (
-            "Phase",
-            phase_color(plugin.phase()).paint(&phase, is_colored()),
-        ),
-        (
+        Field::new("Name", format!("{}/{}", plugin.namespace(), plugin.name())),
+        Field::new("Phase", phase_text(plugin)).color(phase_color(plugin.phase())),
+        Field::new(
             "Created",
             created.map(|time| with_age(&time)).unwrap_or_default(),
         ),
-        (
+        Field::new(
             "Deleted",
             deleted.map(|time| with_age(&time)).unwrap_or_default(),
         ),
-        ("Origin", origin.or(parent).unwrap_or_default()),
-        ("Enabled", spec.enabled.to_string()),
-        ("Kind", kind.as_str().unwrap_or_default().to_owned()),
-        ("Repository", spec.repo.clone().unwrap_or_default()),
-        (
+        Field::new("Origin", origin.or(parent).unwrap_or_default()),
+        Field::new("Enabled", spec.enabled.to_string()),
+        Field::new("Kind", kind.as_str().unwrap_or_default().to_owned()),
+        Field::new("Repository", spec.repo.clone().unwrap_or_default()),
+        Field::new(
             "Chart",
             status
                 .chart
                 .or_else(|| spec.chart.clone())
                 .unwrap_or_default(),
         ),
-        ("Requested", requested),
-        ("Version", status.version.unwrap_or_default()),
-        ("App version", status.app_version.unwrap_or_default()),
-        ("Release", release),
-        (
+        Field::new("Requested", requested),
+        Field::new("Version", status.version.unwrap_or_default()),
+        Field::new("App version", status.app_version.unwrap_or_default()),
+        Field::new("Release", release),
+        Field::new(
             "Revision",
             status.revision.map(|n| n.to_string()).unwrap_or_default(),
         ),
-        ("Dependencies", dependencies.collect::<Vec<_>>().join(", ")),
-        ("Dependents", dependents.to_owned()),
+        Field::new("Dependencies", dependencies.collect::<Vec<_>>().join(", ")),
+        Field::new("Dependents", dependents.to_owned()),
     ]
 }
 
@@ -255,9 +247,9 @@ fn event_lines(events: &[Event]) -> String {
             age.unwrap_or_default(),
             event.type_.as_deref().unwrap_or_default(),
             event.reason.as_deref().unwrap_or_default(),
-            event.note.as_deref().unwrap_or_default().replace('\n', " ")
+            printable::joined(event.note.as_deref().unwrap_or_default())
         );
-        text.push_str(line.trim_end());
+        text.push_str(line.replace('\n', " ").trim_end());
         text.push('\n');
     }
     text

@@ -6,6 +6,7 @@ use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_api::reason::Reason;
 
 use super::progress::{Awaited, Key};
+use crate::printable;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WaitCondition {
@@ -143,7 +144,7 @@ fn pending_request(plugin: &Plugin) -> Option<WaitStatus> {
     is_pending.then(|| WaitStatus::Pending("being reconciled".to_owned()))
 }
 
-/// The phase, and the message of the Ready condition.
+/// The phase, and the message of the Ready condition in one line.
 pub(super) fn describe(plugin: &Plugin) -> String {
     let phase = format!("{:?}", plugin.phase());
     match plugin
@@ -151,8 +152,7 @@ pub(super) fn describe(plugin: &Plugin) -> String {
         .map(|ready| ready.message.as_str())
     {
         None | Some("") => phase,
-        // Some messages of the chart engine end with a newline, as in Helm.
-        Some(message) => format!("{phase}: {}", message.trim_end()),
+        Some(message) => format!("{phase}: {}", printable::joined(message)),
     }
 }
 

@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         "http"
     };
     runtime::run(async {
-        let shutdown = runtime::shutdown_signal()?;
+        let shutdown = runtime::shutdown_signal(None)?;
         let bound = Server::bind(args.listen, store, options).await;
         let server = bound.map_err(|error| {
             let hint = match &error {

@@ -15,7 +15,7 @@ use crate::commands::machine::stand_in::{PASSWORD, READY, SEED};
 use crate::report::{HintExt as _, note};
 
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
-const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_millis(300);
 /// Where a machine has its own settings.
 const SETTINGS: &str = "/etc/outrigger";
 /// The first process of a machine: reaps processes that lost their parent. Shells replace the stdin of what they run in

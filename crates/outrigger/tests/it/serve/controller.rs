@@ -1,17 +1,20 @@
 //! The fixture: an API server with simulated workloads, and a controller process.
 
+use std::fmt::Debug;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use k8s_openapi::NamespaceResourceScope;
 use kube::api::PostParams;
 use kube::runtime::wait::await_condition;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_apiserver::server::Server;
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
 use outrigger_testing::{TestContext, embedded_api};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
@@ -97,6 +100,22 @@ impl Cluster {
         };
         let plugin = plugin.unwrap().unwrap();
         plugin.condition(condition).unwrap().message.clone()
+    }
+
+    /// Waits until an object of the default namespace exists.
+    pub(super) async fn until_exists<K>(&self, name: &str)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + Debug
+            + DeserializeOwned
+            + Send
+            + 'static,
+    {
+        let api: Api<K> = Api::default_namespaced(self.client.clone());
+        let exists = await_condition(api, name, |object: Option<&K>| object.is_some());
+        let exists = tokio::time::timeout(TIMEOUT, exists).await;
+        exists.unwrap().unwrap();
     }
 
     pub(super) async fn until_ready(&self, name: &str) {

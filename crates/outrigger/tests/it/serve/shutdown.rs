@@ -3,6 +3,8 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
 use outrigger_testing::embedded_api::charts;
 use serde_json::json;
 
@@ -11,11 +13,59 @@ use super::controller::{Cluster, Controller};
 /// The limit of the shutdown.
 const LIMIT: Duration = Duration::from_secs(1);
 
+/// A hook that takes seconds.
+const HOOK: &str = "\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: migrate
+  annotations: {helm.sh/hook: pre-install, outrigger.dev/simulate: slow=5}
+spec:
+  template:
+    metadata: {annotations: {outrigger.dev/simulate: slow=5}}
+    spec: {restartPolicy: Never, containers: [{name: c, image: example.com/a:1}]}
+";
+
 #[track_caller]
 fn check_shutdown(controller: &mut Controller) {
     let (status, elapsed) = controller.terminate();
     assert_eq!(status.code(), Some(0), "{:#?}", controller.lines());
     assert!(elapsed < LIMIT, "{elapsed:?}: {:#?}", controller.lines());
+}
+
+/// Many plugins that do the worst: charts that never end, repositories that never answer, and hooks that run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_plugins_delay_neither_the_shutdown_nor_the_release_of_the_lease() {
+    const PLUGINS: usize = 20;
+    let cluster = Cluster::start().await;
+    let folder = cluster.context.directory().join("charts");
+    let endless = "{{ range until 1000000 }}{{ $_ := genCA \"x\" 1 }}{{ end }}";
+    charts::write(&folder, "endless", "1.0.0", &[("a.yaml", endless)]);
+    charts::write(&folder, "hooked", "1.0.0", &[("hook.yaml", HOOK)]);
+    let charts = folder.display().to_string();
+    let mut controller = cluster.serve(&["--allow-local-addresses", "--allow-files", &charts]);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent_repo = format!("http://{}/charts", silent.local_addr().unwrap());
+    let repo = format!("file://{charts}");
+    for number in 0..PLUGINS {
+        for (kind, spec) in [
+            ("hooked", json!({"repo": repo, "chart": "hooked"})),
+            ("silent", json!({"repo": silent_repo})),
+            ("endless", json!({"repo": repo, "chart": "endless"})),
+        ] {
+            cluster.create(&format!("{kind}-{number}"), spec).await;
+        }
+    }
+    let connection = tokio::task::spawn_blocking(move || (silent.accept(), silent));
+    let _connection = connection.await.unwrap();
+    cluster.until_exists::<Job>("migrate").await;
+    cluster.until("endless-0", "Fetched", "Fetched").await;
+    check_shutdown(&mut controller);
+    let leases: kube::Api<Lease> = kube::Api::default_namespaced(cluster.client.clone());
+    let lease = leases.get("outrigger-controller").await.unwrap();
+    let holder = lease.spec.unwrap().holder_identity;
+    assert_eq!(holder, None, "{:#?}", controller.lines());
+    cluster.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,17 +88,6 @@ async fn a_silent_repository_does_not_delay_the_shutdown() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hook_that_runs_is_left_to_the_next_controller() {
-    const HOOK: &str = "\
-apiVersion: batch/v1
-kind: Job
-metadata:
-  name: migrate
-  annotations: {helm.sh/hook: pre-install, outrigger.dev/simulate: slow=5}
-spec:
-  template:
-    metadata: {annotations: {outrigger.dev/simulate: slow=5}}
-    spec: {restartPolicy: Never, containers: [{name: c, image: example.com/a:1}]}
-";
     let cluster = Cluster::start().await;
     let folder = cluster.context.directory().join("charts");
     charts::write(
@@ -61,14 +100,7 @@ spec:
     let mut controller = cluster.serve(&["--allow-files", &charts]);
     let repo = format!("file://{charts}");
     cluster.create("hooked", json!({"repo": repo})).await;
-    let jobs: kube::Api<k8s_openapi::api::batch::v1::Job> =
-        kube::Api::default_namespaced(cluster.client.clone());
-    let started =
-        kube::runtime::wait::await_condition(jobs, "migrate", |job: Option<&_>| job.is_some());
-    tokio::time::timeout(super::controller::TIMEOUT, started)
-        .await
-        .unwrap()
-        .unwrap();
+    cluster.until_exists::<Job>("migrate").await;
     check_shutdown(&mut controller);
     let _next = cluster.serve(&["--allow-files", &charts]);
     cluster.until_ready("hooked").await;
