@@ -108,7 +108,6 @@ struct Unsupported {
 
 /// Flags of `helm template` that have no effect on a chart in a file, so that scripts need not be changed.
 #[derive(Debug, clap::Args)]
-#[expect(dead_code, reason = "they have no effect")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
