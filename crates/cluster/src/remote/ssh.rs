@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use outrigger_api::RedactedBytes;
-use outrigger_api::machine::{JumpHost, MachineFacts};
+use outrigger_api::machine::{InlineCredentials, JumpHost, MachineFacts};
 use outrigger_node::{
     Address, AttemptId, AttemptOutcome, Captured, Connector, Credentials, HostKey, HostKeyPolicy,
     Machine, Secret, Target, Tree, quote, quote_all, require_trusted,
@@ -53,11 +53,7 @@ impl Ssh {
         let jump = jump.map(|proxy| self.jump(proxy, recorded));
         let target = Target {
             address: Address::new(&access.username, &access.ip, access.port).map_err(failed)?,
-            credentials: credentials(
-                access.password.as_ref(),
-                access.private_key.as_ref(),
-                access.passphrase.as_ref(),
-            )?,
+            credentials: credentials(access.credentials())?,
             host_key: host_key(login.host_key.as_deref())?,
             jump: jump.transpose()?,
         };
@@ -73,11 +69,7 @@ impl Ssh {
     fn new_jump(&self, proxy: &JumpHost, required: Option<&str>) -> Result<Machine, RemoteError> {
         let target = Target {
             address: Address::new(&proxy.username, &proxy.ip, proxy.port).map_err(failed)?,
-            credentials: credentials(
-                proxy.password.as_ref(),
-                proxy.private_key.as_ref(),
-                proxy.passphrase.as_ref(),
-            )?,
+            credentials: credentials(proxy.credentials())?,
             host_key: host_key(required)?,
             jump: None,
         };
@@ -86,11 +78,7 @@ impl Ssh {
 }
 
 /// The credentials of a machine. The newline that editors and `echo` add is not part of a password.
-pub(crate) fn credentials(
-    password: Option<&RedactedBytes>,
-    private_key: Option<&RedactedBytes>,
-    passphrase: Option<&RedactedBytes>,
-) -> Result<Credentials, RemoteError> {
+pub(crate) fn credentials(inline: InlineCredentials<'_>) -> Result<Credentials, RemoteError> {
     let secret = |bytes: &RedactedBytes| match String::from_utf8(bytes.expose().to_vec()) {
         Ok(text) => Ok(Secret::new(text)),
         Err(_) => Err(RemoteError {
@@ -104,9 +92,9 @@ pub(crate) fn credentials(
         secret(&RedactedBytes::new(line))
     };
     Ok(Credentials {
-        password: password.map(typed).transpose()?,
-        private_key: private_key.map(secret).transpose()?,
-        passphrase: passphrase.map(typed).transpose()?,
+        password: inline.password.map(typed).transpose()?,
+        private_key: inline.private_key.map(secret).transpose()?,
+        passphrase: inline.passphrase.map(typed).transpose()?,
         ..Credentials::default()
     })
 }
@@ -392,7 +380,12 @@ mod tests {
     fn a_trailing_newline_is_not_part_of_a_password() {
         for text in ["pw", "pw\n", "pw\r\n"] {
             let bytes = RedactedBytes::new(text);
-            let credentials = credentials(Some(&bytes), None, Some(&bytes)).unwrap();
+            let inline = InlineCredentials {
+                password: Some(&bytes),
+                private_key: None,
+                passphrase: Some(&bytes),
+            };
+            let credentials = credentials(inline).unwrap();
             assert_eq!(credentials.password, Some(Secret::new("pw")), "{text:?}");
             assert_eq!(credentials.passphrase, Some(Secret::new("pw")), "{text:?}");
         }
