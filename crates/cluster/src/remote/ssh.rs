@@ -157,8 +157,8 @@ impl Remote for SshMachine {
         async move { self.0.copy(tree).await.map(drop).map_err(failed) }.boxed()
     }
 
-    fn remove<'a>(&'a self, paths: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
-        async move { self.0.remove(paths).await.map_err(failed) }.boxed()
+    fn remove<'a>(&'a self, tree: &'a Tree) -> BoxFuture<'a, Result<(), RemoteError>> {
+        async move { self.0.remove(tree).await.map_err(failed) }.boxed()
     }
 
     fn forget<'a>(&'a self, tasks: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
@@ -241,6 +241,10 @@ fn from_node(outcome: AttemptOutcome) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use outrigger_node::Entry;
+
     use super::*;
 
     /// A server that a stand-in machine has. It forwards nothing.
@@ -323,24 +327,31 @@ mod tests {
     #[tokio::test]
     async fn any_number_of_files_is_removed() {
         let root = tempfile::tempdir().unwrap();
+        let files = root.path().join("files");
+        fs_err::create_dir(&files).unwrap();
         let long = "x".repeat(230);
-        let paths: Vec<String> = (0..9500)
-            .map(|i| root.path().join(format!("{long}{i}")).display().to_string())
-            .collect();
-        for path in &paths {
-            fs_err::write(path, "").unwrap();
+        // Links to one file: ext4 takes seconds to find this many free inodes after others were freed.
+        let file = root.path().join("file");
+        fs_err::write(&file, "").unwrap();
+        for i in 0..9500 {
+            fs_err::hard_link(&file, files.join(format!("{long}{i}"))).unwrap();
         }
-        let machine = SshMachine(Machine::local());
-        machine.remove(&paths).await.unwrap();
-        assert_eq!(fs_err::read_dir(root.path()).unwrap().count(), 0);
-        machine.remove(&paths).await.unwrap();
-        let folder = root.path().display().to_string();
-        let error = machine
-            .remove(std::slice::from_ref(&folder))
-            .await
-            .unwrap_err()
-            .message;
-        assert!(error.contains(&folder), "{error}");
+        let scan = |source: &str| {
+            let entry = Entry {
+                source: source.into(),
+                destination: files.display().to_string(),
+            };
+            Tree::scan(root.path(), &[entry], &BTreeSet::new()).unwrap()
+        };
+        // The files are removed from where they are, and a folder is in the way of the other one.
+        let (tree, blocked) = (scan("files"), scan("file"));
+        let state = root.path().join("state").display().to_string();
+        let machine = SshMachine(Machine::local_with_state(Some(state)));
+        machine.remove(&tree).await.unwrap();
+        assert_eq!(fs_err::read_dir(&files).unwrap().count(), 0);
+        machine.remove(&tree).await.unwrap();
+        let error = machine.remove(&blocked).await.unwrap_err().message;
+        assert!(error.contains(&files.display().to_string()), "{error}");
     }
 
     /// Needs root, to give a folder to another user.
