@@ -199,7 +199,7 @@ impl Remote for SshMachine {
     }
 }
 
-/// Shell text that writes the context, runs the program and removes the context.
+/// Shell text that writes the context, runs the program and removes the context, also if the attempt is ended.
 fn script(command: &Command) -> String {
     let mut text = String::new();
     let environment: &BTreeMap<&'static str, String> = &command.environment;
@@ -211,8 +211,8 @@ fn script(command: &Command) -> String {
     let words = words.chain(command.arguments.iter().map(String::as_str));
     text.push_str(&format!(
         "OUTRIGGER_CONTEXT=$(umask 077; mktemp) || exit 125\nexport OUTRIGGER_CONTEXT\n\
-         printf %s {} >\"$OUTRIGGER_CONTEXT\" || exit 125\n{}\n\
-         code=$?\nrm -f -- \"$OUTRIGGER_CONTEXT\"\nexit $code\n",
+         trap 'rm -f -- \"$OUTRIGGER_CONTEXT\"' EXIT\ntrap 'exit 143' HUP INT TERM\n\
+         printf %s {} >\"$OUTRIGGER_CONTEXT\" || exit 125\n{}\nexit $?\n",
         quote(&command.context),
         quote_all(words),
     ));
@@ -385,6 +385,31 @@ mod tests {
         assert_eq!(code, 126, "{output}");
         let expected = format!("not run: {} belongs to user 12345\n", folder.display());
         assert_eq!(output, expected);
+    }
+
+    #[tokio::test]
+    async fn a_hook_that_is_ended_leaves_no_context() {
+        let root = tempfile::tempdir().unwrap();
+        let (hook, contexts) = (root.path().join("hook"), root.path().join("contexts"));
+        fs_err::create_dir(&contexts).unwrap();
+        fs_err::write(&hook, "#!/bin/sh\nls \"$TMPDIR\"\nsleep 100\n").unwrap();
+        fs_err::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        let state = root.path().join("state").display().to_string();
+        let machine = SshMachine(Machine::local_with_state(Some(state)));
+        let command = Command {
+            program: hook.display().to_string(),
+            arguments: Vec::new(),
+            environment: BTreeMap::from([("TMPDIR", contexts.display().to_string())]),
+            context: "{}".to_owned(),
+            timeout: Duration::from_secs(1),
+        };
+        let outcome = machine.run("task", "1", &command).await.unwrap();
+        let Outcome::TimedOut { output } = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert!(output.text.starts_with("tmp."), "{}", output.text);
+        assert_eq!(fs_err::read_dir(&contexts).unwrap().count(), 0);
     }
 
     #[test]
