@@ -128,7 +128,37 @@ impl Default for MachineAccess {
     }
 }
 
+/// The credentials that are part of a spec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InlineCredentials<'a> {
+    pub password: Option<&'a RedactedBytes>,
+    pub private_key: Option<&'a RedactedBytes>,
+    pub passphrase: Option<&'a RedactedBytes>,
+}
+
+impl<'a> InlineCredentials<'a> {
+    /// Whether they are enough to log in.
+    pub fn can_log_in(self) -> bool {
+        self.password.is_some() || self.private_key.is_some()
+    }
+
+    /// All that are set.
+    pub fn all(self) -> impl Iterator<Item = &'a RedactedBytes> {
+        let all = [self.password, self.private_key, self.passphrase];
+        all.into_iter().flatten()
+    }
+}
+
 impl MachineAccess {
+    /// The credentials of the machine itself.
+    pub fn credentials(&self) -> InlineCredentials<'_> {
+        InlineCredentials {
+            password: self.password.as_ref(),
+            private_key: self.private_key.as_ref(),
+            passphrase: self.passphrase.as_ref(),
+        }
+    }
+
     /// The address, which belongs to at most one machine: `10.0.0.9:22`, or `[fd00::1]:22`.
     pub fn address(&self) -> String {
         address(&self.ip, self.port)
@@ -136,8 +166,8 @@ impl MachineAccess {
 }
 
 fn address(ip: &str, port: u16) -> String {
-    match ip.parse() {
-        Ok(ip) => std::net::SocketAddr::new(ip, port).to_string(),
+    match ip.parse::<std::net::IpAddr>() {
+        Ok(ip) => std::net::SocketAddr::new(ip.to_canonical(), port).to_string(),
         Err(_) => format!("{ip}:{port}"),
     }
 }
@@ -180,6 +210,14 @@ pub struct JumpHost {
 }
 
 impl JumpHost {
+    pub fn credentials(&self) -> InlineCredentials<'_> {
+        InlineCredentials {
+            password: self.password.as_ref(),
+            private_key: self.private_key.as_ref(),
+            passphrase: self.passphrase.as_ref(),
+        }
+    }
+
     /// IP address and port.
     pub fn address(&self) -> String {
         address(&self.ip, self.port)

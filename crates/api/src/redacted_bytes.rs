@@ -36,8 +36,9 @@ impl Serialize for RedactedBytes {
 
 impl<'de> Deserialize<'de> for RedactedBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        // The error of the decoder would print a part of the credential.
+        // The errors would print the credential, or a part of it.
+        let text = String::deserialize(deserializer);
+        let text = text.map_err(|_| de::Error::custom("a credential is not a string"))?;
         let bytes = STANDARD.decode(text.trim());
         let bytes = bytes.map_err(|_| de::Error::custom("a credential is not base64-encoded"))?;
         Ok(Self(bytes))
@@ -70,5 +71,16 @@ mod tests {
         assert_eq!(format!("{password:?}"), "[redacted]");
         let error = serde_json::from_str::<RedactedBytes>("\"not base64!\"").unwrap_err();
         assert!(!error.to_string().contains("not base64!"), "{error}");
+    }
+
+    #[test]
+    fn a_credential_of_another_type_is_not_printed() {
+        for json in ["123456", "1.5", "true", "[\"hunter2\"]", "{\"a\": 4711}"] {
+            let error = serde_json::from_str::<RedactedBytes>(json).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains("a credential is not a string"), "{error}");
+            let parts = ["123456", "1.5", "true", "hunter2", "4711"];
+            assert!(!parts.iter().any(|part| error.contains(part)), "{error}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Checks what machines are logged in to with, before they are connected to: trying again does not help.
 
 use outrigger_api::FieldError;
-use outrigger_api::machine::{JumpHost, MachineAccess};
+use outrigger_api::machine::{InlineCredentials, MachineAccess};
 use outrigger_node::HostKey;
 
 use crate::remote::credentials;
@@ -9,56 +9,25 @@ use crate::remote::credentials;
 /// Returns the invalid fields. `field` is the path of the object that has these fields.
 pub fn check_access(access: &MachineAccess, field: &str) -> Vec<FieldError> {
     // What a Secret has is not known here.
-    let mut errors = check(&AccessFields::of_machine(access), field);
+    let mut errors = check(access.host_key.as_deref(), access.credentials(), field);
     if let Some(proxy) = &access.proxy {
-        errors.extend(check(
-            &AccessFields::of_jump_host(proxy),
-            &format!("{field}.proxy"),
-        ));
+        let field = format!("{field}.proxy");
+        let host_key = proxy.host_key.as_deref();
+        errors.extend(check(host_key, proxy.credentials(), &field));
     }
     errors
 }
 
-/// The fields that machines and jump hosts have in common.
-struct AccessFields<'a> {
-    host_key: Option<&'a str>,
-    credentials: Result<outrigger_node::Credentials, crate::RemoteError>,
-}
-
-impl<'a> AccessFields<'a> {
-    fn of_machine(access: &'a MachineAccess) -> Self {
-        Self {
-            host_key: access.host_key.as_deref(),
-            credentials: credentials(
-                access.password.as_ref(),
-                access.private_key.as_ref(),
-                access.passphrase.as_ref(),
-            ),
-        }
-    }
-
-    fn of_jump_host(proxy: &'a JumpHost) -> Self {
-        Self {
-            host_key: proxy.host_key.as_deref(),
-            credentials: credentials(
-                proxy.password.as_ref(),
-                proxy.private_key.as_ref(),
-                proxy.passphrase.as_ref(),
-            ),
-        }
-    }
-}
-
-fn check(fields: &AccessFields<'_>, path: &str) -> Vec<FieldError> {
+fn check(host_key: Option<&str>, inline: InlineCredentials<'_>, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut add = |name: &str, message: String| {
         let field = format!("{path}{name}");
         errors.push(FieldError { field, message });
     };
-    if let Some(Err(error)) = fields.host_key.map(str::parse::<HostKey>) {
+    if let Some(Err(error)) = host_key.map(str::parse::<HostKey>) {
         add(".hostKey", error.to_string());
     }
-    match &fields.credentials {
+    match credentials(inline) {
         Ok(credentials) => {
             if let Err(error) = credentials.check_private_key() {
                 add(".privateKey", error.to_string());
@@ -72,6 +41,7 @@ fn check(fields: &AccessFields<'_>, path: &str) -> Vec<FieldError> {
 #[cfg(test)]
 mod tests {
     use outrigger_api::RedactedBytes;
+    use outrigger_api::machine::JumpHost;
 
     use super::*;
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use kube::ResourceExt as _;
 use outrigger_api::machine::Machine;
 
 /// The machine that has an address which another one asks for.
@@ -43,17 +44,13 @@ pub fn conflicts<'a>(machines: impl IntoIterator<Item = &'a Machine>) -> BTreeMa
         for other in others {
             let claim = Claim {
                 address: address.clone(),
-                machine: name(owner),
+                machine: owner.name_any(),
                 cluster: owner.spec.cluster.clone(),
             };
-            conflicts.insert(name(other), claim);
+            conflicts.insert(other.name_any(), claim);
         }
     }
     conflicts
-}
-
-fn name(machine: &Machine) -> String {
-    machine.metadata.name.clone().unwrap_or_default()
 }
 
 /// Orders machines by age; the uid decides within a second. Those that are in use come first.
@@ -61,7 +58,7 @@ fn age(machine: &Machine) -> (bool, Option<jiff::Timestamp>, Option<String>, Str
     let is_unused = !crate::lifecycle::has_begun(machine);
     let metadata = &machine.metadata;
     let created = metadata.creation_timestamp.as_ref().map(|time| time.0);
-    (is_unused, created, metadata.uid.clone(), name(machine))
+    (is_unused, created, metadata.uid.clone(), machine.name_any())
 }
 
 #[cfg(test)]

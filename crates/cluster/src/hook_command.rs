@@ -54,14 +54,12 @@ fn of_users<'a>(
 
 /// The credentials in the spec, decoded and as they are in the object.
 fn credentials(cluster: &Cluster) -> Vec<String> {
-    let mut found = Vec::new();
-    for access in &cluster.spec.machines {
-        found.extend([&access.password, &access.private_key, &access.passphrase]);
-        if let Some(proxy) = &access.proxy {
-            found.extend([&proxy.password, &proxy.private_key, &proxy.passphrase]);
-        }
-    }
-    let found = found.into_iter().flatten();
+    let machines = cluster.spec.machines.iter();
+    let found = machines.flat_map(|access| {
+        let jump = access.proxy.iter();
+        let jump = jump.flat_map(|jump| jump.credentials().all());
+        access.credentials().all().chain(jump)
+    });
     found
         .flat_map(|secret| {
             let plain = String::from_utf8_lossy(secret.expose()).into_owned();

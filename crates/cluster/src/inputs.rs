@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use kube::ResourceExt as _;
 use outrigger_api::annotation::RETRY;
 use outrigger_api::cluster::{ANY_OPERATOR, Cluster, ClusterType};
 use outrigger_api::duration;
@@ -13,12 +14,14 @@ use outrigger_flow::{Delegate, Desired, Flow, Retry, Scope, Step, Target, Task};
 use outrigger_node::Tree;
 
 use crate::lifecycle::Run;
-use crate::steps::hook_timeout;
+use crate::steps::{COPY_FILES, hook_timeout};
 use crate::{Provider, StepInput, provider};
 
 const DEFAULT_DELEGATION: Duration = Duration::from_hours(1);
 /// An attempt ends on its machine, and that is reported; the deadline is for what does not report.
 const REPORT_TIME: Duration = Duration::from_secs(45);
+/// How fast files are copied at least, in bytes a second. A copy that does not advance ends by itself.
+const COPY_RATE: u64 = 1_000_000;
 
 /// The steps of imported clusters.
 const IMPORTED: &[&str] = &["EnsureCreateClusterMark", "EnsureCleanClusterMark"];
@@ -54,9 +57,9 @@ impl Inputs {
         let delegate = delegated.into_iter().map(|id| (id, delegate(cluster)));
         let annotations = cluster.metadata.annotations.as_ref();
         let mut inputs = Self {
-            flow: flow(cluster, &run),
+            flow: flow(cluster, tree, &run),
             run,
-            machines: machines.iter().map(|machine| name(machine)).collect(),
+            machines: machines.iter().map(|machine| machine.name_any()).collect(),
             omitted: BTreeSet::new(),
             digests: BTreeMap::new(),
             texts: BTreeMap::new(),
@@ -88,7 +91,7 @@ impl Inputs {
             return self.add_task(provider, flow_step, Target::Cluster, input, true);
         }
         for (index, machine) in machines.iter().enumerate() {
-            let target = Target::Machine(name(machine));
+            let target = Target::Machine(machine.name_any());
             let applies = applies(flow_step.role, machine.spec.role, index);
             self.add_task(provider, flow_step, target, input(Some(machine)), applies);
         }
@@ -173,12 +176,12 @@ fn steps<'a>(cluster: &Cluster, run: &Run) -> impl Iterator<Item = &'a FlowStep>
     steps.filter(move |step| !is_imported || IMPORTED.contains(&step.id))
 }
 
-fn flow(cluster: &Cluster, run: &Run) -> Flow {
-    let steps = steps(cluster, run).map(|step| flow_step(cluster, step));
+fn flow(cluster: &Cluster, tree: &Tree, run: &Run) -> Flow {
+    let steps = steps(cluster, run).map(|step| flow_step(cluster, tree, step));
     Flow::new(run.flow.as_str(), steps.collect()).expect("a test checks that names are unique")
 }
 
-fn flow_step(cluster: &Cluster, declared: &FlowStep) -> Step {
+fn flow_step(cluster: &Cluster, tree: &Tree, declared: &FlowStep) -> Step {
     let scope = match declared.scope {
         StepScope::Cluster => Scope::Cluster,
         StepScope::Machine => Scope::Machine,
@@ -187,6 +190,10 @@ fn flow_step(cluster: &Cluster, declared: &FlowStep) -> Step {
     let mut step = Step::new(declared.id, scope);
     step.aliases = step::aliases(declared.id);
     step.is_delegable = step::is_delegable(declared.id);
+    if declared.id == COPY_FILES {
+        let copying = Duration::from_secs(tree.size() / COPY_RATE);
+        step.timeout = step.timeout.saturating_add(copying);
+    }
     if Hook::of_step(declared.id).is_some() {
         let features = &cluster.spec.features;
         step.timeout = hook_timeout(features).saturating_add(REPORT_TIME);
@@ -218,6 +225,30 @@ fn delegate(cluster: &Cluster) -> Delegate {
     }
 }
 
-fn name(machine: &Machine) -> String {
-    machine.metadata.name.clone().unwrap_or_default()
+#[cfg(test)]
+mod tests {
+    use outrigger_api::cluster::ClusterSpec;
+    use outrigger_node::Entry;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_of_large_files_may_take_longer() {
+        let root = tempfile::tempdir().unwrap();
+        let file = fs_err::File::create(root.path().join("image")).unwrap();
+        let timeout = |size: u64| {
+            file.set_len(size).unwrap();
+            let entry = Entry {
+                source: "image".into(),
+                destination: "/opt/image".to_owned(),
+            };
+            let tree = Tree::scan(root.path(), &[entry], &BTreeSet::new()).unwrap();
+            let declared = step::steps(step::FlowName::Create);
+            let declared = declared.iter().find(|step| step.id == COPY_FILES);
+            let cluster = Cluster::new("c", ClusterSpec::default());
+            flow_step(&cluster, &tree, declared.unwrap()).timeout
+        };
+        assert_eq!(timeout(0), Duration::from_mins(10));
+        assert_eq!(timeout(3_000_000), Duration::from_secs(603));
+    }
 }

@@ -8,7 +8,7 @@ use outrigger_api::cluster::Cluster;
 use outrigger_api::hook::HOOKS;
 
 use crate::Step;
-use crate::steps::{CopyFiles, RemoveFiles, RunHook};
+use crate::steps::{COPY_FILES, CopyFiles, RemoveFiles, RunHook};
 
 pub mod folder;
 mod stand_in;
@@ -55,7 +55,7 @@ static HOOKS_BY_STEP: [RunHook; HOOKS.len()] = HOOK_STEPS;
 /// The step with an id: of files, of a hook, or of the provider.
 pub(crate) fn step<'a>(provider: &'a dyn Provider, id: &str) -> Option<&'a dyn Step> {
     match id {
-        "EnsureCopyFiles" => return Some(&CopyFiles),
+        COPY_FILES => return Some(&CopyFiles),
         "EnsureRemoveFiles" => return Some(&RemoveFiles),
         _ => {}
     }

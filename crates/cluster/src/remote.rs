@@ -80,8 +80,8 @@ pub trait Remote: Debug + Send + Sync {
     /// Makes files on the machine as they are in the tree. Unchanged ones are not copied.
     fn copy<'a>(&'a self, tree: &'a Tree) -> BoxFuture<'a, Result<(), RemoteError>>;
 
-    /// Removes files. Missing ones are not an error.
-    fn remove<'a>(&'a self, paths: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>>;
+    /// Removes the files of a tree, and folders that were made for them. Missing ones are not an error.
+    fn remove<'a>(&'a self, tree: &'a Tree) -> BoxFuture<'a, Result<(), RemoteError>>;
 
     /// Removes the records of all attempts at tasks that are never attempted again.
     fn forget<'a>(&'a self, tasks: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>>;

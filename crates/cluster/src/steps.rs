@@ -21,7 +21,7 @@ mod preflight;
 mod remove_files;
 mod run_hook;
 
-pub(crate) use copy_files::CopyFiles;
+pub(crate) use copy_files::{COPY_FILES, CopyFiles};
 pub(crate) use preflight::Preflight;
 pub(crate) use remove_files::RemoveFiles;
 pub(crate) use run_hook::RunHook;

@@ -108,8 +108,9 @@ impl Machine {
             .map(|task| format!("{}.*", key(task)))
             .collect();
         let program = format!(
-            "s={}; s=${{s:-${{HOME:-/}}/.outrigger}}; cd \"$s/attempts\" 2>/dev/null || exit 0\nrm -f -- {}\n\
-             cd / && rmdir \"$s/attempts\" \"$s\" 2>/dev/null; exit 0",
+            "s={}; s=${{s:-${{HOME:-/}}/.outrigger}}\n\
+             (cd \"$s/attempts\" 2>/dev/null && rm -f -- {})\n\
+             rmdir \"$s/attempts\" \"$s\" 2>/dev/null; exit 0",
             quote(&state),
             files.join(" "),
         );
@@ -117,7 +118,8 @@ impl Machine {
         self.run(&command).await.map(drop)
     }
 
-    async fn state_folder(&self) -> Result<String, RunError> {
+    /// Where the machine records what was done on it; empty for a folder in the home folder of the user.
+    pub(crate) async fn state_folder(&self) -> Result<String, RunError> {
         let is_root = self.privilege().await?.is_root();
         let default = if is_root { STATE } else { "" };
         Ok(self.state().unwrap_or(default).to_owned())

@@ -10,11 +10,13 @@
 
 mod answers;
 mod archive;
+mod file_cache;
 mod plan;
 mod remove;
 mod transfer;
 mod tree;
 
+pub use file_cache::FileCache;
 pub use tree::{Entry, MAX_DEPTH, MAX_FILES, ScanError, Tree};
 
 use std::path::PathBuf;

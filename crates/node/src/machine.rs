@@ -10,7 +10,7 @@ use tokio::sync::{OnceCell, SemaphorePermit};
 use crate::answer::Answer;
 use crate::channel::{Event, Events, Input};
 use crate::privilege::{PROBE, Privilege, unlocked};
-use crate::shell::Program;
+use crate::shell::{Program, READY};
 use crate::ssh::{Connection, ExecError};
 use crate::{ConnectError, Connector, HostKey, RunError, Target, local};
 
@@ -177,6 +177,7 @@ impl Machine {
                 let (mut input, mut events) = self.exec(&line, password).await?;
                 unlocked(self.name(), &mut input, &mut events).await?;
                 // If the shell does not read it, the events tell why.
+                let _ = input.send(format!("{READY}\n").into()).await;
                 let _ = input.send(program).await;
                 (input, events)
             }

@@ -32,6 +32,11 @@ elif sudo -k -n true 2>/dev/null; then echo free
 else echo password
 fi"#;
 
+/// Sudo reads no password if its rules ask for none for a shell, though they do for other programs. Then the shell must
+/// not take the password for a command, which it would print: it reads up to [`READY`], after which the program follows.
+/// Valid between single quotes in all login shells, like a loader.
+const SKIP_PASSWORD: &str = r#"while IFS= read -r l; do [ "$l" = outrigger-ready ] && break; done"#;
+
 impl Privilege {
     /// Decides by what the probe printed.
     pub(crate) fn from_probe(
@@ -64,7 +69,9 @@ impl Privilege {
             Self::Direct { .. } => format!("exec /bin/sh -c '{loader}'"),
             Self::Sudo => format!("exec sudo -n /bin/sh -c '{loader}'"),
             Self::SudoWithPassword(_) => {
-                format!("exec sudo -k -S -p '' /bin/sh -c 'echo {READY}; {loader}'")
+                format!(
+                    "exec sudo -k -S -p '' /bin/sh -c 'echo {READY}; {SKIP_PASSWORD}; {loader}'"
+                )
             }
         }
     }
@@ -114,4 +121,15 @@ pub(crate) async fn unlocked(
     let message = message.text().trim().to_owned();
     let machine = machine.to_owned();
     Err(ConnectError::SudoRefused { machine, message }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shell_behind_sudo_skips_what_sudo_did_not_read() {
+        assert!(SKIP_PASSWORD.contains(&format!(" = {READY} ]")));
+        assert!(!SKIP_PASSWORD.contains(['\'', '!', '\n', '\\']));
+    }
 }

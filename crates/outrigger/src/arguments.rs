@@ -109,3 +109,33 @@ pub(crate) struct OutputFlag {
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) output: Output,
 }
+
+/// The output format of a list that has more columns on request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WideOutput {
+    #[default]
+    Table,
+    /// The table with more columns, and with whole messages
+    Wide,
+    Json,
+    Yaml,
+}
+
+impl WideOutput {
+    /// The format, without the choice of columns.
+    pub(crate) fn format(self) -> Output {
+        match self {
+            Self::Table | Self::Wide => Output::Table,
+            Self::Json => Output::Json,
+            Self::Yaml => Output::Yaml,
+        }
+    }
+}
+
+/// The `-o` flag of such lists.
+#[derive(Debug, Args)]
+pub(crate) struct WideOutputFlag {
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub(crate) output: WideOutput,
+}

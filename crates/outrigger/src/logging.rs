@@ -73,5 +73,30 @@ fn filter(settings: Settings) -> Targets {
     Targets::new()
         .with_default(level)
         .with_target("kube_client", client)
+        // It logs whole responses that it cannot parse, such as Secrets and the credentials of machines.
+        .with_target("kube_client::client", LevelFilter::OFF)
+        .with_target("kube_client::client::builder", client)
         .with_target("outrigger", own)
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn responses_of_the_api_server_are_not_logged_at_any_level() {
+        for verbose in 0..4 {
+            let filter = filter(Settings {
+                verbose,
+                is_service: true,
+                ..Settings::default()
+            });
+            let is_enabled = |target| filter.would_enable(target, &Level::WARN);
+            assert!(!is_enabled("kube_client::client"), "{verbose}");
+            assert_eq!(is_enabled("kube_client::client::builder"), verbose > 0);
+            assert_eq!(is_enabled("kube_client::config"), verbose > 0);
+        }
+    }
 }

@@ -134,6 +134,26 @@ impl Printer {
         }
     }
 
+    /// Prints a row of a list that was printed before, below it. In JSON and YAML, rows are documents.
+    pub(crate) fn next_row<T: Row + Serialize>(
+        &self,
+        format: Output,
+        widths: &[usize],
+        row: &T,
+    ) -> anyhow::Result<()> {
+        match format {
+            Output::Table => {
+                let line = line(&cells(row), widths, Some(row), is_colored());
+                self.line(&line)
+            }
+            Output::Json => self.json(row),
+            Output::Yaml => {
+                self.line("---")?;
+                self.yaml(row)
+            }
+        }
+    }
+
     pub(crate) fn object<T: Row + Serialize>(
         &self,
         format: Output,
@@ -167,48 +187,53 @@ impl Printer {
 
 /// Formats rows as aligned columns separated by three spaces.
 fn table<T: Row>(rows: &[T], is_colored: bool) -> String {
-    let header = T::HEADERS
+    let widths = widths(rows);
+    let header = line::<T>(&header::<T>(), &widths, None, is_colored);
+    let lines = rows
         .iter()
-        .map(|header| (*header).to_owned())
-        .collect();
-    let lines: Vec<Vec<String>> = std::iter::once(header)
-        .chain(rows.iter().map(|row| {
-            row.cells()
-                .iter()
-                .map(|cell| printable::joined(cell))
-                .collect()
-        }))
-        .collect();
-    let width = |column: usize| {
-        lines
-            .iter()
-            .map(|cells| cells[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..T::HEADERS.len()).map(width).collect();
-    let mut text = String::new();
-    for (line, cells) in lines.iter().enumerate() {
-        let row = line.checked_sub(1).and_then(|row| rows.get(row));
-        let last = cells.iter().rposition(|cell| !cell.is_empty());
-        let padded = cells
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(column, (cell, width))| {
-                // Nothing follows the last cell, so that lines have no trailing spaces.
-                let width = if Some(column) == last { 0 } else { *width };
-                let padded = format!("{cell:width$}");
-                match row.and_then(|row| row.color(column)) {
-                    Some(color) => color.paint(&padded, is_colored),
-                    None => padded,
-                }
-            });
-        let shown = last.map_or(0, |last| last + 1);
-        text.push_str(&padded.take(shown).collect::<Vec<_>>().join("   "));
-        text.push('\n');
+        .map(|row| line(&cells(row), &widths, Some(row), is_colored));
+    let lines = std::iter::once(header).chain(lines);
+    lines.map(|line| line + "\n").collect()
+}
+
+/// The widths of the columns of a table.
+pub(crate) fn widths<T: Row>(rows: &[T]) -> Vec<usize> {
+    let mut widths = vec![0; T::HEADERS.len()];
+    for cells in std::iter::once(header::<T>()).chain(rows.iter().map(cells)) {
+        for (width, cell) in widths.iter_mut().zip(&cells) {
+            *width = cell.chars().count().max(*width);
+        }
     }
-    text
+    widths
+}
+
+fn header<T: Row>() -> Vec<String> {
+    let headers = T::HEADERS.iter();
+    headers.map(|header| (*header).to_owned()).collect()
+}
+
+fn cells<T: Row>(row: &T) -> Vec<String> {
+    row.cells()
+        .iter()
+        .map(|cell| printable::joined(cell))
+        .collect()
+}
+
+/// One line of a table: the header, or a row.
+fn line<T: Row>(cells: &[String], widths: &[usize], row: Option<&T>, is_colored: bool) -> String {
+    let last = cells.iter().rposition(|cell| !cell.is_empty());
+    let columns = cells.iter().zip(widths).enumerate();
+    let padded = columns.map(|(column, (cell, width))| {
+        // Nothing follows the last cell, so that lines have no trailing spaces.
+        let width = if Some(column) == last { 0 } else { *width };
+        let padded = format!("{cell:width$}");
+        match row.and_then(|row| row.color(column)) {
+            Some(color) => color.paint(&padded, is_colored),
+            None => padded,
+        }
+    });
+    let shown = last.map_or(0, |last| last + 1);
+    padded.take(shown).collect::<Vec<_>>().join("   ")
 }
 
 /// Formats fields as a column of labels and one of values, two spaces apart from the longest label.
@@ -270,6 +295,14 @@ mod tests {
             details(&fields, true),
             "Phase   \x1b[32mReady\x1b[0m\nChart   web Phase  Ready\n"
         );
+    }
+
+    #[test]
+    fn rows_that_follow_a_table_are_aligned_with_it() {
+        let widths = widths(&[Phases("Initializing", "ok")]);
+        let row = Phases("Up", "later");
+        let line = line(&cells(&row), &widths, Some(&row), false);
+        assert_eq!(line, "Up             later");
     }
 
     #[test]

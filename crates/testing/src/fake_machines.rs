@@ -279,12 +279,12 @@ impl Remote for FakeMachine {
         .boxed()
     }
 
-    fn remove<'a>(&'a self, paths: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
+    fn remove<'a>(&'a self, tree: &'a Tree) -> BoxFuture<'a, Result<(), RemoteError>> {
         async move {
             self.check_online()?;
             let mut state = self.machines.state();
             let files = state.files.entry(self.address.clone()).or_default();
-            files.retain(|path, _| !paths.contains(path));
+            files.retain(|path, _| tree.digest_of(path).is_none());
             Ok(())
         }
         .boxed()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use outrigger_api::RedactedBytes;
-use outrigger_api::machine::{JumpHost, MachineFacts};
+use outrigger_api::machine::{InlineCredentials, JumpHost, MachineFacts};
 use outrigger_node::{
     Address, AttemptId, AttemptOutcome, Captured, Connector, Credentials, HostKey, HostKeyPolicy,
     Machine, Secret, Target, Tree, quote, quote_all, require_trusted,
@@ -53,11 +53,7 @@ impl Ssh {
         let jump = jump.map(|proxy| self.jump(proxy, recorded));
         let target = Target {
             address: Address::new(&access.username, &access.ip, access.port).map_err(failed)?,
-            credentials: credentials(
-                access.password.as_ref(),
-                access.private_key.as_ref(),
-                access.passphrase.as_ref(),
-            )?,
+            credentials: credentials(access.credentials())?,
             host_key: host_key(login.host_key.as_deref())?,
             jump: jump.transpose()?,
         };
@@ -73,11 +69,7 @@ impl Ssh {
     fn new_jump(&self, proxy: &JumpHost, required: Option<&str>) -> Result<Machine, RemoteError> {
         let target = Target {
             address: Address::new(&proxy.username, &proxy.ip, proxy.port).map_err(failed)?,
-            credentials: credentials(
-                proxy.password.as_ref(),
-                proxy.private_key.as_ref(),
-                proxy.passphrase.as_ref(),
-            )?,
+            credentials: credentials(proxy.credentials())?,
             host_key: host_key(required)?,
             jump: None,
         };
@@ -86,11 +78,7 @@ impl Ssh {
 }
 
 /// The credentials of a machine. The newline that editors and `echo` add is not part of a password.
-pub(crate) fn credentials(
-    password: Option<&RedactedBytes>,
-    private_key: Option<&RedactedBytes>,
-    passphrase: Option<&RedactedBytes>,
-) -> Result<Credentials, RemoteError> {
+pub(crate) fn credentials(inline: InlineCredentials<'_>) -> Result<Credentials, RemoteError> {
     let secret = |bytes: &RedactedBytes| match String::from_utf8(bytes.expose().to_vec()) {
         Ok(text) => Ok(Secret::new(text)),
         Err(_) => Err(RemoteError {
@@ -104,9 +92,9 @@ pub(crate) fn credentials(
         secret(&RedactedBytes::new(line))
     };
     Ok(Credentials {
-        password: password.map(typed).transpose()?,
-        private_key: private_key.map(secret).transpose()?,
-        passphrase: passphrase.map(typed).transpose()?,
+        password: inline.password.map(typed).transpose()?,
+        private_key: inline.private_key.map(secret).transpose()?,
+        passphrase: inline.passphrase.map(typed).transpose()?,
         ..Credentials::default()
     })
 }
@@ -169,8 +157,8 @@ impl Remote for SshMachine {
         async move { self.0.copy(tree).await.map(drop).map_err(failed) }.boxed()
     }
 
-    fn remove<'a>(&'a self, paths: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
-        async move { self.0.remove(paths).await.map_err(failed) }.boxed()
+    fn remove<'a>(&'a self, tree: &'a Tree) -> BoxFuture<'a, Result<(), RemoteError>> {
+        async move { self.0.remove(tree).await.map_err(failed) }.boxed()
     }
 
     fn forget<'a>(&'a self, tasks: &'a [String]) -> BoxFuture<'a, Result<(), RemoteError>> {
@@ -211,7 +199,7 @@ impl Remote for SshMachine {
     }
 }
 
-/// Shell text that writes the context, runs the program and removes the context.
+/// Shell text that writes the context, runs the program and removes the context, also if the attempt is ended.
 fn script(command: &Command) -> String {
     let mut text = String::new();
     let environment: &BTreeMap<&'static str, String> = &command.environment;
@@ -223,8 +211,8 @@ fn script(command: &Command) -> String {
     let words = words.chain(command.arguments.iter().map(String::as_str));
     text.push_str(&format!(
         "OUTRIGGER_CONTEXT=$(umask 077; mktemp) || exit 125\nexport OUTRIGGER_CONTEXT\n\
-         printf %s {} >\"$OUTRIGGER_CONTEXT\" || exit 125\n{}\n\
-         code=$?\nrm -f -- \"$OUTRIGGER_CONTEXT\"\nexit $code\n",
+         trap 'rm -f -- \"$OUTRIGGER_CONTEXT\"' EXIT\ntrap 'exit 143' HUP INT TERM\n\
+         printf %s {} >\"$OUTRIGGER_CONTEXT\" || exit 125\n{}\nexit $?\n",
         quote(&command.context),
         quote_all(words),
     ));
@@ -253,6 +241,10 @@ fn from_node(outcome: AttemptOutcome) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use outrigger_node::Entry;
+
     use super::*;
 
     /// A server that a stand-in machine has. It forwards nothing.
@@ -335,24 +327,31 @@ mod tests {
     #[tokio::test]
     async fn any_number_of_files_is_removed() {
         let root = tempfile::tempdir().unwrap();
+        let files = root.path().join("files");
+        fs_err::create_dir(&files).unwrap();
         let long = "x".repeat(230);
-        let paths: Vec<String> = (0..9500)
-            .map(|i| root.path().join(format!("{long}{i}")).display().to_string())
-            .collect();
-        for path in &paths {
-            fs_err::write(path, "").unwrap();
+        // Links to one file: ext4 takes seconds to find this many free inodes after others were freed.
+        let file = root.path().join("file");
+        fs_err::write(&file, "").unwrap();
+        for i in 0..9500 {
+            fs_err::hard_link(&file, files.join(format!("{long}{i}"))).unwrap();
         }
-        let machine = SshMachine(Machine::local());
-        machine.remove(&paths).await.unwrap();
-        assert_eq!(fs_err::read_dir(root.path()).unwrap().count(), 0);
-        machine.remove(&paths).await.unwrap();
-        let folder = root.path().display().to_string();
-        let error = machine
-            .remove(std::slice::from_ref(&folder))
-            .await
-            .unwrap_err()
-            .message;
-        assert!(error.contains(&folder), "{error}");
+        let scan = |source: &str| {
+            let entry = Entry {
+                source: source.into(),
+                destination: files.display().to_string(),
+            };
+            Tree::scan(root.path(), &[entry], &BTreeSet::new()).unwrap()
+        };
+        // The files are removed from where they are, and a folder is in the way of the other one.
+        let (tree, blocked) = (scan("files"), scan("file"));
+        let state = root.path().join("state").display().to_string();
+        let machine = SshMachine(Machine::local_with_state(Some(state)));
+        machine.remove(&tree).await.unwrap();
+        assert_eq!(fs_err::read_dir(&files).unwrap().count(), 0);
+        machine.remove(&tree).await.unwrap();
+        let error = machine.remove(&blocked).await.unwrap_err().message;
+        assert!(error.contains(&files.display().to_string()), "{error}");
     }
 
     /// Needs root, to give a folder to another user.
@@ -388,11 +387,41 @@ mod tests {
         assert_eq!(output, expected);
     }
 
+    #[tokio::test]
+    async fn a_hook_that_is_ended_leaves_no_context() {
+        let root = tempfile::tempdir().unwrap();
+        let (hook, contexts) = (root.path().join("hook"), root.path().join("contexts"));
+        fs_err::create_dir(&contexts).unwrap();
+        fs_err::write(&hook, "#!/bin/sh\nls \"$TMPDIR\"\nsleep 100\n").unwrap();
+        fs_err::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        let state = root.path().join("state").display().to_string();
+        let machine = SshMachine(Machine::local_with_state(Some(state)));
+        let command = Command {
+            program: hook.display().to_string(),
+            arguments: Vec::new(),
+            environment: BTreeMap::from([("TMPDIR", contexts.display().to_string())]),
+            context: "{}".to_owned(),
+            timeout: Duration::from_secs(1),
+        };
+        let outcome = machine.run("task", "1", &command).await.unwrap();
+        let Outcome::TimedOut { output } = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert!(output.text.starts_with("tmp."), "{}", output.text);
+        assert_eq!(fs_err::read_dir(&contexts).unwrap().count(), 0);
+    }
+
     #[test]
     fn a_trailing_newline_is_not_part_of_a_password() {
         for text in ["pw", "pw\n", "pw\r\n"] {
             let bytes = RedactedBytes::new(text);
-            let credentials = credentials(Some(&bytes), None, Some(&bytes)).unwrap();
+            let inline = InlineCredentials {
+                password: Some(&bytes),
+                private_key: None,
+                passphrase: Some(&bytes),
+            };
+            let credentials = credentials(inline).unwrap();
             assert_eq!(credentials.password, Some(Secret::new("pw")), "{text:?}");
             assert_eq!(credentials.passphrase, Some(Secret::new("pw")), "{text:?}");
         }

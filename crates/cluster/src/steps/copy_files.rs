@@ -5,6 +5,9 @@ use futures::future::BoxFuture;
 
 use super::{Effect, Report, Step, StepError, StepInput, StepPlan, digest};
 
+/// The id of the step.
+pub(crate) const COPY_FILES: &str = "EnsureCopyFiles";
+
 pub(crate) struct CopyFiles;
 
 impl Step for CopyFiles {
@@ -12,7 +15,7 @@ impl Step for CopyFiles {
         let files = &input.cluster.spec.features.files;
         let count = input.tree.destinations().count();
         (!files.is_empty()).then(|| StepPlan {
-            digest: digest(&[&input.tree.digest()]),
+            digest: digest(&[input.tree.digest()]),
             text: match count {
                 1 => "copy 1 file".to_owned(),
                 count => format!("copy {count} files"),

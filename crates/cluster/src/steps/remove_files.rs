@@ -1,6 +1,5 @@
-//! `EnsureRemoveFiles`: removes the files of the spec and the records of hooks from the machine, after the last hook.
-//!
-//! Folders stay: whether one existed before the cluster is not known.
+//! `EnsureRemoveFiles`: removes the files of the spec, the folders that were made for them, and the records of hooks from
+//! the machine, after the last hook.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -24,9 +23,8 @@ impl Step for RemoveFiles {
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
         async move {
-            let paths: Vec<String> = effect.tree.destinations().map(ToOwned::to_owned).collect();
             let removed = async {
-                effect.remote.remove(&paths).await?;
+                effect.remote.remove(effect.tree).await?;
                 // The scripts are gone, so that what ended cannot run again.
                 let steps = Hook::of_clusters().map(|hook| hook.step);
                 let tasks: Vec<String> = steps.map(|step| task(effect.cluster, step)).collect();

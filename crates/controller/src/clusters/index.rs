@@ -8,6 +8,7 @@ use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
 use outrigger_cluster::Claim;
 use outrigger_flow::Identity;
+use outrigger_node::FileCache;
 
 use super::runs::Runs;
 
@@ -18,6 +19,8 @@ pub(crate) struct ClusterIndex {
     pub(crate) machines: Table<Machine>,
     /// The attempts of each cluster.
     runs: HashMap<String, Arc<Runs>>,
+    /// The files of all clusters.
+    files: FileCache,
     /// The machine of each address that a reconcile was started with. It keeps the address as long as it exists: what
     /// the reconcile does may not be observed yet.
     owners: HashMap<String, String>,
@@ -70,7 +73,7 @@ impl ClusterIndex {
         }
         let conflicts = self.claim(&machines);
         let runs = self.runs.entry(name.to_owned());
-        let runs = runs.or_insert_with(|| Arc::new(Runs::new(identity)));
+        let runs = runs.or_insert_with(|| Arc::new(Runs::new(identity, self.files.clone())));
         Some(Observed {
             name: name.to_owned(),
             cluster,

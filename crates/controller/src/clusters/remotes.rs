@@ -54,18 +54,23 @@ fn is_same(known: &Login, login: &Login) -> bool {
 pub async fn login(client: &Client, machine: &Machine) -> Result<Login, String> {
     let mut access = machine.spec.access.clone();
     if let Some(reference) = access.secret_ref.take() {
-        let data = read(client, &reference).await?;
-        access.password = data.get("password").cloned();
-        access.private_key = data.get("privateKey").cloned();
-        access.passphrase = data.get("passPhrase").cloned();
-        if access.password.is_none() && access.private_key.is_none() {
-            let SecretReference { name, namespace } = reference;
-            return Err(format!(
-                "Secret {namespace}/{name} has neither password nor privateKey"
-            ));
-        }
+        let fields = [
+            &mut access.password,
+            &mut access.private_key,
+            &mut access.passphrase,
+        ];
+        read(client, &reference, fields).await?;
     }
-    resolve_proxy(client, &mut access).await?;
+    if let Some(proxy) = &mut access.proxy
+        && let Some(reference) = proxy.secret_ref.take()
+    {
+        let fields = [
+            &mut proxy.password,
+            &mut proxy.private_key,
+            &mut proxy.passphrase,
+        ];
+        read(client, &reference, fields).await?;
+    }
     let status = machine.status.as_ref();
     let recorded = status.and_then(|status| status.host_key.clone());
     let host_key = access.host_key.clone().or(recorded);
@@ -83,23 +88,15 @@ fn recorded_jump_host_key(access: &MachineAccess, status: &MachineStatus) -> Opt
     (jump.address() == recorded.address).then(|| recorded.host_key.clone())
 }
 
-async fn resolve_proxy(client: &Client, access: &mut MachineAccess) -> Result<(), String> {
-    let Some(proxy) = &mut access.proxy else {
-        return Ok(());
-    };
-    if let Some(reference) = proxy.secret_ref.take() {
-        let data = read(client, &reference).await?;
-        proxy.password = data.get("password").cloned();
-        proxy.private_key = data.get("privateKey").cloned();
-        proxy.passphrase = data.get("passPhrase").cloned();
-    }
-    Ok(())
-}
+/// The keys of credentials in a Secret.
+const KEYS: [&str; 3] = ["password", "privateKey", "passPhrase"];
 
+/// Reads the credentials in a Secret, in the order of [`KEYS`].
 async fn read(
     client: &Client,
     reference: &SecretReference,
-) -> Result<HashMap<String, RedactedBytes>, String> {
+    fields: [&mut Option<RedactedBytes>; 3],
+) -> Result<(), String> {
     let SecretReference { name, namespace } = reference;
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let secret = api.get_opt(name).await;
@@ -108,10 +105,20 @@ async fn read(
         format!("failed to read Secret {namespace}/{name}: {error}")
     })?;
     let secret = secret.ok_or_else(|| format!("Secret {namespace}/{name} does not exist"))?;
-    let data = secret.data.unwrap_or_default().into_iter();
-    Ok(data
-        .map(|(key, ByteString(value))| (key, RedactedBytes::new(value)))
-        .collect())
+    let mut data = secret.data.unwrap_or_default();
+    let [password, private_key, passphrase] = KEYS.map(|key| {
+        let value = data.remove(key);
+        value.map(|ByteString(value)| RedactedBytes::new(value))
+    });
+    if password.is_none() && private_key.is_none() {
+        return Err(format!(
+            "Secret {namespace}/{name} has neither password nor privateKey"
+        ));
+    }
+    for (field, value) in fields.into_iter().zip([password, private_key, passphrase]) {
+        *field = value;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use outrigger_cluster::Report;
 use outrigger_flow::{Attempt, Identity, Runner, Target};
+use outrigger_node::FileCache;
 
 use super::remotes::Remotes;
 use super::tree::TreeCache;
@@ -30,11 +31,11 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    pub(crate) fn new(identity: Identity) -> Self {
+    pub(crate) fn new(identity: Identity, files: FileCache) -> Self {
         Self {
             runner: tokio::sync::Mutex::new(Runner::new(identity)),
             remotes: Remotes::default(),
-            tree: TreeCache::default(),
+            tree: TreeCache::new(files),
             tasks: Mutex::default(),
             ended: Mutex::default(),
             reports: Mutex::default(),

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_api::cluster::{Cluster, Features};
-use outrigger_node::{Entry, ScanError, Tree};
+use outrigger_node::{Entry, FileCache, ScanError, Tree};
 
 /// How long a scan is used again.
 const MAX_AGE: Duration = Duration::from_secs(5);
@@ -26,13 +26,22 @@ fn chain(error: &ScanError) -> String {
     crate::error::error_chain(error)
 }
 
-/// The last scan.
-#[derive(Debug, Default)]
+/// The last scan for a cluster.
+#[derive(Debug)]
 pub(crate) struct TreeCache {
+    /// That of all clusters.
+    files: FileCache,
     scanned: Mutex<Option<(Features, Instant, Tree)>>,
 }
 
 impl TreeCache {
+    pub(crate) fn new(files: FileCache) -> Self {
+        Self {
+            files,
+            scanned: Mutex::default(),
+        }
+    }
+
     /// The files of a cluster. Scans them if `is_new`, or unless that was done a moment ago.
     pub(crate) async fn get(
         &self,
@@ -44,17 +53,15 @@ impl TreeCache {
         if let Some(tree) = self.cached(features).filter(|_| !is_new) {
             return Ok(tree);
         }
-        let previous = self.last();
-        let tree = scan(previous, features.clone(), root.map(Path::to_owned)).await?;
+        let tree = scan(
+            self.files.clone(),
+            features.clone(),
+            root.map(Path::to_owned),
+        )
+        .await?;
         let mut scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
         *scanned = Some((features.clone(), Instant::now(), tree.clone()));
         Ok(tree)
-    }
-
-    /// The last scan, of any features.
-    fn last(&self) -> Option<Tree> {
-        let scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
-        scanned.as_ref().map(|(_, _, tree)| tree.clone())
     }
 
     fn cached(&self, features: &Features) -> Option<Tree> {
@@ -64,11 +71,7 @@ impl TreeCache {
     }
 }
 
-async fn scan(
-    previous: Option<Tree>,
-    features: Features,
-    root: Option<PathBuf>,
-) -> Result<Tree, Error> {
+async fn scan(files: FileCache, features: Features, root: Option<PathBuf>) -> Result<Tree, Error> {
     let entries: Vec<Entry> = features
         .files
         .iter()
@@ -84,9 +87,37 @@ async fn scan(
         None => return Err(Error::NoRoot),
     };
     let executables: BTreeSet<String> = features.hooks.values().cloned().collect();
-    let scan = tokio::task::spawn_blocking(move || match previous {
-        Some(previous) => previous.scan_again(&root, &entries, &executables),
-        None => Tree::scan(&root, &entries, &executables),
-    });
+    let scan = tokio::task::spawn_blocking(move || files.scan(&root, &entries, &executables));
     Ok(scan.await.map_err(|_| Error::Panicked)??)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn clusters_share_their_files_and_see_new_ones() {
+        let root = tempfile::tempdir().unwrap();
+        fs_err::write(root.path().join("hook"), "one").unwrap();
+        let cluster = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "c"},
+            "spec": {"version": "1.0.0", "features": {"files": [{"src": "hook", "dst": "/opt/hook"}]}},
+        });
+        let cluster: Cluster = serde_json::from_value(cluster).unwrap();
+        let files = FileCache::default();
+        let clusters = [TreeCache::new(files.clone()), TreeCache::new(files)];
+        let get = async |index: usize, is_new| {
+            let tree = clusters[index].get(&cluster, Some(root.path()), is_new);
+            tree.await.unwrap()
+        };
+        let first = get(0, true).await;
+        assert!(first.is_shared_with(&get(1, true).await));
+        fs_err::write(root.path().join("hook"), "two").unwrap();
+        let second = get(1, true).await;
+        assert!(!first.is_shared_with(&second));
+        assert!(first.is_shared_with(&get(0, false).await), "it is recent");
+        assert!(second.is_shared_with(&get(0, true).await));
+    }
 }

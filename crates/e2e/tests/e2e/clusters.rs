@@ -4,5 +4,6 @@ mod delegation;
 mod example;
 mod fixture;
 mod hooks;
+mod interrupted;
 mod tkestack;
 mod unlucky;

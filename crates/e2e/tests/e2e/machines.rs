@@ -5,6 +5,8 @@ mod commands;
 mod connections;
 mod copies;
 mod impostors;
+mod large;
+mod shells;
 
 use outrigger_testing::machines::{Machines, Options, Server};
 

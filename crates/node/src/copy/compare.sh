@@ -1,7 +1,7 @@
-# Runs on a machine. Defined before: the functions folders, files and parents, which run a command with those paths, and
-# the functions of trust.sh. Prints the process id and a random name, what is at each path, digests, modes and owners.
-# Then reads the folders that must be new, the name of a staging folder, and an archive with that folder, whose script
-# installs the files.
+# Runs on a machine. Defined before: the functions folders, files and parents, which run a command with those paths, the
+# functions of trust.sh, and $state. Prints the process id and a random name, what is at each path, digests, modes and
+# owners. Then reads the name of a staging folder, the folders that are made with all that is below them, the folders that
+# must be new, and an archive with the staging folder, whose script installs the files.
 umask 022
 kinds() { for f; do
   if [ -L "$f" ] && [ ! -d "$f" ]; then echo l; elif [ -d "$f" ]; then [ -k "$f" ] && echo s || echo d
@@ -31,14 +31,27 @@ create() {
   done
   [ $# = 0 ] || try mkdir -- "$@"
 }
+# Remembers the folders that are made, so that they are removed with the files. If that fails, they are left then.
+remember() { [ -z "$new" ] || (
+  umask 077; [ -d "$state" ] || mkdir -p -- "$state"
+  { cat -- "$state/folders"; printf %s "$new"; } | sort -u >"$state/folders.$$" &&
+    mv -f -- "$state/folders.$$" "$state/folders"
+) 2>/dev/null; }
+# Removes the folders that were made for nothing.
+undo() { set -f; IFS='
+'; for f in $new; do find "$f" -depth -type d -exec rmdir -- {} + 2>/dev/null; done; }
 IFS= read -r name </proc/sys/kernel/random/uuid
 users; echo "$$ $user $name"
 folders foreign
 folders kinds; files kinds; files regular digests; files regular modes; mine=; parents clean
 echo end
 IFS= read -r stage && [ -n "$stage" ] || exit 0
-mine=yes; trap 'parents clean' EXIT; trap 'exit 1' HUP INT TERM PIPE
+made=; while IFS= read -r f && [ -n "$f" ]; do made="$made$f
+"; done
+mine=yes new=; trap 'parents clean; undo' EXIT; trap 'exit 1' HUP INT TERM PIPE
 create
+new=$made; remember
 try tar -xpmof - -C /
 . "$stage/install"
+new=
 echo done

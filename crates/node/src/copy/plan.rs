@@ -32,9 +32,9 @@ pub(super) struct Plan<'a> {
 /// The program that compares and then installs.
 pub(super) fn program(tree: &Tree) -> String {
     let folders = folders(tree).into_keys().collect();
-    let files: Vec<&str> = tree.files.keys().map(String::as_str).collect();
+    let files: Vec<&str> = tree.files().keys().map(String::as_str).collect();
     let mut parents: Vec<&str> = files.iter().map(|file| parent(file)).collect();
-    parents.extend(tree.folders.keys().next().map(|folder| parent(folder)));
+    parents.extend(tree.folders().keys().next().map(|folder| parent(folder)));
     parents.sort_unstable();
     parents.dedup();
     let lists = [("folders", folders), ("files", files), ("parents", parents)];
@@ -46,14 +46,14 @@ pub(super) fn program(tree: &Tree) -> String {
 }
 
 /// The folders of the tree with their modes, and those that lead to them.
-fn folders(tree: &Tree) -> BTreeMap<&str, u32> {
-    let paths = tree.folders.keys().chain(tree.files.keys());
+pub(super) fn folders(tree: &Tree) -> BTreeMap<&str, u32> {
+    let paths = tree.folders().keys().chain(tree.files().keys());
     let mut folders: BTreeMap<&str, u32> = paths
         .flat_map(|path| ancestors(path))
         .map(|folder| (folder, 0o755))
         .collect();
     folders.extend(
-        tree.folders
+        tree.folders()
             .iter()
             .map(|(path, mode)| (path.as_str(), *mode)),
     );
@@ -107,7 +107,7 @@ pub(super) fn plan<'a>(
         });
     }
     let folders = folders(tree);
-    let count = folders.len() + tree.files.len();
+    let count = folders.len() + tree.files().len();
     let kinds: Vec<&str> = lines.by_ref().take(count).collect();
     if kinds.len() != count {
         return Err(unexpected().into());
@@ -181,7 +181,7 @@ fn compare_files<'a>(
     plan: &mut Plan<'a>,
 ) -> Result<(), CopyError> {
     let mut present = present.iter();
-    for ((path, file), kind) in tree.files.iter().zip(kinds) {
+    for ((path, file), kind) in tree.files().iter().zip(kinds) {
         let found = match *kind {
             "f" => present.next(),
             "n" | "l" => None,
@@ -258,6 +258,13 @@ impl Plan<'_> {
         let mut folders: Vec<String> = new.chain(self.stage_folders()).collect();
         folders.retain(|folder| self.shared.contains(parent(folder)));
         folders
+    }
+
+    /// The missing folders whose parents exist. All others are below them.
+    pub(super) fn topmost_new_folders(&self) -> Vec<&str> {
+        let new: BTreeSet<&str> = self.new_folders.iter().map(|(path, _)| *path).collect();
+        let topmost = new.iter().filter(|path| !new.contains(parent(path)));
+        topmost.copied().collect()
     }
 
     /// The folder of everything that is written.

@@ -1,44 +1,35 @@
-//! Removes files that were copied.
+//! Removes files that were copied, and the folders that were made for them.
 
 use tokio::time::timeout;
 
-use super::CopyError;
 use super::answers::Answers;
-use super::plan::{function, parent};
+use super::plan::{folders, function, parent};
 use super::transfer::{FILE_TIME, STALL};
+use super::{CopyError, Tree};
 use crate::Machine;
 use crate::machine::Shell;
-use crate::shell::Program;
-use crate::trust::{TRUST, ancestors};
+use crate::trust::TRUST;
 
 /// The longest message.
 const MAX_MESSAGE: usize = 64 * 1024;
 
-/// Somebody who can replace a folder by a link could make root remove files elsewhere. `rm -f` is silent unless it fails.
-const REMOVE: &str = "
-found=$(folders foreign)
-[ -z \"$found\" ] || { echo \"$found\"; exit 0; }
-files rm -f -- 2>&1
-echo done
-";
+const REMOVE: &str = include_str!("remove.sh");
 
 impl Machine {
-    /// Removes files, in any number. Missing ones are not an error; folders are left.
-    pub async fn remove(&self, paths: &[String]) -> Result<(), CopyError> {
-        let mut folders: Vec<&str> = paths.iter().flat_map(|path| ancestors(path)).collect();
-        folders.sort_unstable();
-        folders.dedup();
-        let files: Vec<&str> = paths.iter().map(String::as_str).collect();
+    /// Removes the files of a tree. Missing ones are not an error. Folders that copies made are removed too, if they are
+    /// empty then; all others are left.
+    pub async fn remove(&self, tree: &Tree) -> Result<(), CopyError> {
+        let folders: Vec<&str> = folders(tree).into_keys().rev().collect();
+        let files: Vec<&str> = tree.destinations().collect();
         let program = [
             TRUST,
             &function("folders", &folders),
             &function("files", &files),
             REMOVE,
         ];
-        let program = program.concat();
-        let shell = timeout(STALL, self.start(Program::BeforeInput(&program))).await;
-        let mut shell = shell.map_err(|_| self.not_started(STALL))??;
-        let limit = STALL + FILE_TIME * u32::try_from(paths.len()).unwrap_or(u32::MAX);
+        let mut shell = self.start_with_state(&program.concat()).await?;
+        let count = u32::try_from(folders.len() + files.len()).unwrap_or(u32::MAX);
+        let limit = STALL + FILE_TIME * count;
         let message = {
             let mut answers = Answers::new(self, &mut shell.events, MAX_MESSAGE);
             timeout(limit, answers.rest()).await
@@ -49,7 +40,7 @@ impl Machine {
         input.close(events).await;
         let message = message.map_err(|_| CopyError::InstallTimeout {
             machine: self.name().to_owned(),
-            files: paths.len(),
+            files: files.len(),
             timeout: limit,
         })??;
         self.removed(&message, files.first().copied().unwrap_or_default())

@@ -12,10 +12,10 @@ use super::answers::Answers;
 use super::plan::{Plan, plan, program};
 use super::tree::{File, Tree, hexadecimal};
 use super::{CopyError, CopyReport, archive};
-use crate::Machine;
 use crate::channel::Input;
 use crate::machine::Shell;
-use crate::shell::Program;
+use crate::shell::{Program, quote};
+use crate::{Machine, RunError};
 
 /// How long a machine may take to start, and to accept a piece of data.
 pub(super) const STALL: Duration = Duration::from_mins(1);
@@ -31,15 +31,25 @@ pub(super) const FILE_TIME: Duration = Duration::from_millis(10);
 impl Machine {
     /// Makes the files of the machine those of the tree. Transfers only what differs; other files are left alone.
     pub async fn copy(&self, tree: &Tree) -> Result<CopyReport, CopyError> {
-        let compare = program(tree);
-        let shell = timeout(STALL, self.start(Program::BeforeInput(&compare))).await;
-        let mut shell = shell.map_err(|_| self.not_started(STALL))??;
+        let mut shell = self.start_with_state(&program(tree)).await?;
         let result = self.compare_and_transfer(tree, &mut shell).await;
         let Shell {
             mut input, events, ..
         } = shell;
         input.close(events).await;
         result
+    }
+
+    /// Starts a program that knows the state folder, and reads data.
+    pub(super) async fn start_with_state(&self, program: &str) -> Result<Shell<'_>, RunError> {
+        let starting = async {
+            let state = quote(&self.state_folder().await?);
+            let state = format!("state={state}; state=${{state:-${{HOME:-/}}/.outrigger}}");
+            let program = format!("{state}\n{program}");
+            self.start(Program::BeforeInput(&program)).await
+        };
+        let started = timeout(STALL, starting).await;
+        started.map_err(|_| self.not_started(STALL))?
     }
 
     async fn compare_and_transfer(
@@ -52,7 +62,7 @@ impl Machine {
         let answer = timeout(limit, answers.until_line("end")).await;
         let answer = answer.map_err(|_| CopyError::ComparisonTimeout {
             machine: self.name().to_owned(),
-            files: tree.files.len(),
+            files: tree.files().len(),
             timeout: limit,
         })??;
         let plan = plan(tree, &answer, self.name())?;
@@ -112,8 +122,7 @@ fn digest_time(bytes: u64) -> Duration {
 
 /// How long a machine may take to compare.
 fn comparison_time(tree: &Tree) -> Duration {
-    let bytes = tree.files.values().map(|file| file.size).sum();
-    STALL + digest_time(bytes) + FILE_TIME * count(tree.files.len())
+    STALL + digest_time(tree.size()) + FILE_TIME * count(tree.files().len())
 }
 
 fn count(files: usize) -> u32 {
@@ -122,7 +131,7 @@ fn count(files: usize) -> u32 {
 
 /// The longest answer: for each path what it is, its digest and name, its mode and owner.
 fn max_answer(tree: &Tree) -> usize {
-    let paths = tree.files.keys().chain(tree.folders.keys());
+    let paths = tree.files().keys().chain(tree.folders().keys());
     let sizes = paths.map(|path| 200 + 2 * path.len());
     MAX_MESSAGE + sizes.sum::<usize>()
 }
@@ -161,10 +170,12 @@ impl<'a> Sender<'a> {
 
     async fn send_all(&mut self, plan: &Plan<'_>) -> Result<(), SendError> {
         let control = plan.control_folder();
-        let mut lines = vec![control.clone()];
-        lines.extend(plan.created_in_shared());
-        self.buffer
-            .extend_from_slice(format!("{}\n\n", lines.join("\n")).as_bytes());
+        let list = |paths: Vec<String>| paths.iter().map(|path| format!("{path}\n")).collect();
+        let made = plan.topmost_new_folders().into_iter();
+        let made: String = list(made.map(ToOwned::to_owned).collect());
+        let shared: String = list(plan.created_in_shared());
+        let start = format!("{control}\n{made}\n{shared}\n");
+        self.buffer.extend_from_slice(start.as_bytes());
         for (path, mode) in &plan.new_folders {
             self.push(&archive::header(path, *mode, 0, tar::EntryType::Directory))
                 .await?;

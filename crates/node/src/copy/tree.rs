@@ -1,13 +1,14 @@
 //! The files to copy: scanned once, with their digests, and then copied to any number of machines.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
+
+use super::file_cache::{FileCache, ScannedFile};
 
 /// The most files and folders of a tree.
 pub const MAX_FILES: usize = 10_000;
@@ -16,9 +17,6 @@ pub const MAX_DEPTH: usize = 64;
 /// Hooks run as root: nobody else may change them, or replace them in their folder. Folders of ConfigMap volumes are
 /// writable for everybody.
 const WRITABLE_FOR_OTHERS: u32 = 0o022;
-/// Files up to this size are kept in memory, as long as [`MAX_CACHE`] allows.
-const CACHED_FILE: u64 = 256 * 1024;
-const MAX_CACHE: u64 = 8 * 1024 * 1024;
 
 /// A file or folder below the files root, and where it goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,43 +27,61 @@ pub struct Entry {
     pub destination: String,
 }
 
-/// The files of a copy.
+/// The files of a copy. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Tree {
+    listing: Arc<Listing>,
+}
+
+/// What a tree consists of.
+#[derive(Debug)]
+pub(super) struct Listing {
     /// Folders and their modes, parents first.
-    pub(super) folders: Arc<BTreeMap<String, u32>>,
-    pub(super) files: Arc<BTreeMap<String, File>>,
+    folders: BTreeMap<String, u32>,
+    files: BTreeMap<String, File>,
+    /// Of paths, modes and digests.
+    digest: String,
 }
 
 /// A file to copy.
 #[derive(Debug, Clone)]
 pub(super) struct File {
-    pub(super) source: PathBuf,
     pub(super) mode: u32,
-    pub(super) size: u64,
-    /// SHA-256, in hexadecimal.
-    pub(super) digest: String,
-    pub(super) content: Option<Bytes>,
-    stamp: Stamp,
+    scanned: Arc<ScannedFile>,
 }
 
-/// Changes whenever a file is written or replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    file: (u64, u64),
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+impl Deref for File {
+    type Target = ScannedFile;
+
+    fn deref(&self) -> &ScannedFile {
+        &self.scanned
+    }
 }
 
-impl Stamp {
-    fn of(metadata: &std::fs::Metadata) -> Self {
-        Self {
-            file: (metadata.dev(), metadata.ino()),
-            size: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
+impl Listing {
+    fn new(folders: BTreeMap<String, u32>, files: BTreeMap<String, File>) -> Self {
+        let mut hasher = Sha256::new();
+        for (path, mode) in &folders {
+            hasher.update(format!("d {mode:o} {path}\n"));
         }
+        for (path, file) in &files {
+            hasher.update(format!("f {:o} {} {path}\n", file.mode, file.digest));
+        }
+        Self {
+            folders,
+            files,
+            digest: hexadecimal(&hasher.finalize()),
+        }
+    }
+
+    pub(super) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Whether it also has the same sources. Equal digests mean equal paths and modes.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let mut files = self.files.values().zip(other.files.values());
+        self.digest == other.digest && files.all(|(a, b)| Arc::ptr_eq(&a.scanned, &b.scanned))
     }
 }
 
@@ -112,6 +128,36 @@ pub enum ScanError {
     NoSuchExecutable(String),
 }
 
+impl FileCache {
+    /// Like [`Tree::scan`]. Large files that have not changed since another scan are not read again, and the content of
+    /// small ones is shared with other trees.
+    pub fn scan(
+        &self,
+        root: &Path,
+        entries: &[Entry],
+        executables: &BTreeSet<String>,
+    ) -> Result<Tree, ScanError> {
+        let root = fs_err::canonicalize(root).map_err(|error| read_error(root, error))?;
+        let mut scan = Scan {
+            cache: self,
+            root,
+            executables,
+            folders: BTreeMap::new(),
+            files: BTreeMap::new(),
+        };
+        for entry in entries {
+            let destination = normalized(&entry.destination)?;
+            let source = scan.root.join(&entry.source);
+            scan.visit(&source, &destination, &mut Vec::new())?;
+        }
+        scan.check()?;
+        let listing = Listing::new(scan.folders, scan.files);
+        Ok(Tree {
+            listing: self.share(listing),
+        })
+    }
+}
+
 impl Tree {
     /// Reads the files below `root`. Links are followed if they stay inside of it. The files whose destinations are in
     /// `executables` become executable, and must be runnable scripts or programs.
@@ -120,76 +166,50 @@ impl Tree {
         entries: &[Entry],
         executables: &BTreeSet<String>,
     ) -> Result<Self, ScanError> {
-        Self::scan_with(None, root, entries, executables)
+        FileCache::default().scan(root, entries, executables)
     }
 
-    /// Like [`Self::scan`], but large files that have not changed since this scan are not read again.
-    pub fn scan_again(
-        &self,
-        root: &Path,
-        entries: &[Entry],
-        executables: &BTreeSet<String>,
-    ) -> Result<Self, ScanError> {
-        Self::scan_with(Some(self), root, entries, executables)
+    /// Folders and their modes, parents first.
+    pub(super) fn folders(&self) -> &BTreeMap<String, u32> {
+        &self.listing.folders
     }
 
-    fn scan_with(
-        previous: Option<&Self>,
-        root: &Path,
-        entries: &[Entry],
-        executables: &BTreeSet<String>,
-    ) -> Result<Self, ScanError> {
-        let root = fs_err::canonicalize(root).map_err(|error| read_error(root, error))?;
-        let mut scan = Scan {
-            previous,
-            root,
-            executables,
-            folders: BTreeMap::new(),
-            files: BTreeMap::new(),
-            cached: 0,
-        };
-        for entry in entries {
-            let destination = normalized(&entry.destination)?;
-            let source = scan.root.join(&entry.source);
-            scan.visit(&source, &destination, &mut Vec::new())?;
-        }
-        scan.check()?;
-        Ok(Self {
-            folders: Arc::new(scan.folders),
-            files: Arc::new(scan.files),
-        })
+    pub(super) fn files(&self) -> &BTreeMap<String, File> {
+        &self.listing.files
     }
 
     /// The destinations of all files, in order.
     pub fn destinations(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
+        self.files().keys().map(String::as_str)
     }
 
     /// The SHA-256 of the file that goes to a destination, in hexadecimal.
     pub fn digest_of(&self, destination: &str) -> Option<&str> {
-        Some(&self.files.get(destination)?.digest)
+        Some(&self.files().get(destination)?.digest)
     }
 
     /// Identifies the whole content: paths, modes and digests.
-    pub fn digest(&self) -> String {
-        let mut hasher = Sha256::new();
-        for (path, mode) in self.folders.iter() {
-            hasher.update(format!("d {mode:o} {path}\n"));
-        }
-        for (path, file) in self.files.iter() {
-            hasher.update(format!("f {:o} {} {path}\n", file.mode, file.digest));
-        }
-        hexadecimal(&hasher.finalize())
+    pub fn digest(&self) -> &str {
+        self.listing.digest()
+    }
+
+    /// The size of all files.
+    pub fn size(&self) -> u64 {
+        self.files().values().map(|file| file.size).sum()
+    }
+
+    /// Whether both are the same scan in memory.
+    pub fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.listing, &other.listing)
     }
 }
 
 struct Scan<'a> {
-    previous: Option<&'a Tree>,
+    cache: &'a FileCache,
     root: PathBuf,
     executables: &'a BTreeSet<String>,
     folders: BTreeMap<String, u32>,
     files: BTreeMap<String, File>,
-    cached: u64,
 }
 
 impl Scan<'_> {
@@ -273,41 +293,19 @@ impl Scan<'_> {
                 second: real.to_owned(),
             });
         }
+        let scanned = self.cache.read(real, metadata);
+        let scanned = scanned.map_err(|error| read_error(real, error))?;
         let is_executable = self.executables.contains(destination);
-        let (size, stamp) = (metadata.len(), Stamp::of(metadata));
-        let known = self.previous.and_then(|tree| tree.files.get(destination));
-        let is_unchanged = |file: &&File| file.source == real && file.stamp == stamp;
-        let is_large = size > CACHED_FILE && !is_executable;
-        if let Some(known) = known.filter(is_unchanged).filter(|_| is_large) {
-            let file = File {
-                mode,
-                ..known.clone()
-            };
-            self.files.insert(destination.to_owned(), file);
-            return Ok(());
-        }
-        let keep = size <= CACHED_FILE && self.cached + size <= MAX_CACHE;
-        let read = read(real, keep).map_err(|error| read_error(real, error))?;
-        if is_executable && has_windows_line_endings(&read.start) {
+        if is_executable && scanned.has_windows_line_endings {
             return Err(ScanError::LineEndings(real.to_owned()));
         }
-        self.cached += read
-            .content
-            .as_ref()
-            .map_or(0, |content| content.len() as u64);
-        let file = File {
-            source: real.to_owned(),
-            mode: if is_executable {
-                (mode | (mode & 0o444) >> 2 | 0o100) & !WRITABLE_FOR_OTHERS
-            } else {
-                mode
-            },
-            size: read.size,
-            digest: read.digest,
-            content: read.content,
-            stamp,
+        let mode = if is_executable {
+            (mode | (mode & 0o444) >> 2 | 0o100) & !WRITABLE_FOR_OTHERS
+        } else {
+            mode
         };
-        self.files.insert(destination.to_owned(), file);
+        self.files
+            .insert(destination.to_owned(), File { mode, scanned });
         Ok(())
     }
 
@@ -339,50 +337,6 @@ impl Scan<'_> {
             Err(ScanError::NoSuchExecutable(path.clone()))
         })
     }
-}
-
-struct ReadFile {
-    size: u64,
-    digest: String,
-    start: Vec<u8>,
-    content: Option<Bytes>,
-}
-
-/// Digests a file with bounded memory.
-fn read(path: &Path, keep: bool) -> std::io::Result<ReadFile> {
-    let mut file = fs_err::File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 64 * 1024];
-    let (mut size, mut content) = (0, Vec::new());
-    let mut start = Vec::new();
-    loop {
-        let count = file.read(&mut buffer)?;
-        let data = buffer.get(..count).unwrap_or_default();
-        if data.is_empty() {
-            break;
-        }
-        hasher.update(data);
-        size += data.len() as u64;
-        if start.len() < 4096 {
-            start.extend_from_slice(data.get(..4096).unwrap_or(data));
-        }
-        if keep {
-            content.extend_from_slice(data);
-        }
-    }
-    Ok(ReadFile {
-        size,
-        digest: hexadecimal(&hasher.finalize()),
-        start,
-        content: keep.then(|| content.into()),
-    })
-}
-
-/// Whether the first line of a script ends like in DOS. Then the kernel looks for an interpreter named `sh\r`.
-fn has_windows_line_endings(start: &[u8]) -> bool {
-    let is_program = start.starts_with(b"\x7fELF");
-    let line = start.split(|byte| *byte == b'\n').next();
-    !is_program && start.contains(&b'\n') && line.is_some_and(|line| line.ends_with(b"\r"))
 }
 
 /// A destination without trailing slashes.

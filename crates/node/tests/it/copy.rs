@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use outrigger_node::{CopyError, CopyReport, Entry, Machine, Tree};
 use tempfile::TempDir;
@@ -37,8 +37,16 @@ impl Fixture {
         Tree::scan(self.folder.path(), &entries, &BTreeSet::new()).unwrap()
     }
 
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn machine(&self) -> Machine {
+        Machine::local_with_state(Some(self.state().display().to_string()))
+    }
+
     async fn copy(&self) -> Result<CopyReport, CopyError> {
-        Machine::local().copy(&self.tree()).await
+        self.machine().copy(&self.tree()).await
     }
 
     fn read(&self, name: &str) -> String {
@@ -87,7 +95,7 @@ async fn a_source_that_changes_is_an_error_and_changes_nothing() -> anyhow::Resu
         "y".repeat(1_000_001),
     ] {
         fixture.write("large", &changed);
-        let error = Machine::local().copy(&tree).await.unwrap_err();
+        let error = fixture.machine().copy(&tree).await.unwrap_err();
         assert!(matches!(error, CopyError::SourceChanged(_)), "{error}");
         assert_eq!(fixture.read("large"), large);
     }
@@ -122,7 +130,7 @@ async fn a_target_without_space_is_an_error_that_names_the_path() -> anyhow::Res
         destination: "/proc/outrigger/x".to_owned(),
     }];
     let tree = Tree::scan(fixture.folder.path(), &entries, &BTreeSet::new())?;
-    let error = Machine::local().copy(&tree).await.unwrap_err();
+    let error = fixture.machine().copy(&tree).await.unwrap_err();
     assert!(matches!(error, CopyError::Write { .. }), "{error}");
     assert!(error.to_string().contains("proc/outrigger"), "{error}");
     Ok(())
@@ -154,10 +162,10 @@ async fn nothing_is_copied_to_where_other_users_can_replace_it() -> anyhow::Resu
         destination: link.join("x").display().to_string(),
     }];
     let tree = Tree::scan(fixture.folder.path(), &entries, &BTreeSet::new())?;
-    let error = Machine::local().copy(&tree).await.unwrap_err();
+    let error = fixture.machine().copy(&tree).await.unwrap_err();
     assert!(error.to_string().contains("target/deep"), "{error}");
     mode(0o755)?;
-    Machine::local().copy(&tree).await?;
+    fixture.machine().copy(&tree).await?;
     Ok(())
 }
 
@@ -179,5 +187,48 @@ async fn folders_of_other_users_are_refused_and_their_files_replaced() -> anyhow
     let error = fixture.copy().await.unwrap_err();
     assert!(matches!(error, CopyError::Untrusted { .. }), "{error}");
     assert!(error.to_string().contains("12345"), "{error}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_copy_that_fails_leaves_no_folders() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    fs_err::create_dir(fixture.target())?;
+    let entry = |destination: &str| Entry {
+        source: "files/a b".into(),
+        destination: format!("{}/{destination}", fixture.target()),
+    };
+    // No file system accepts such a name.
+    let long = "x".repeat(300);
+    let entries = [entry("new/deep/file"), entry(&format!("new/{long}"))];
+    let tree = Tree::scan(fixture.folder.path(), &entries, &BTreeSet::new())?;
+    let error = fixture.machine().copy(&tree).await.unwrap_err();
+    assert!(matches!(error, CopyError::Write { .. }), "{error}");
+    assert_eq!(fs_err::read_dir(fixture.target())?.count(), 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn folders_that_copies_made_are_removed_with_the_files_and_others_stay() -> anyhow::Result<()>
+{
+    let fixture = Fixture::new();
+    let target = PathBuf::from(fixture.target());
+    // This one is not ours.
+    fs_err::create_dir_all(target.join("deep"))?;
+    fs_err::create_dir(fixture.folder.path().join("files/empty"))?;
+    fixture.copy().await?;
+    assert!(target.join("empty").exists());
+    let foreign = target.join("deep/er/foreign");
+    fs_err::write(&foreign, "")?;
+    fixture.copy().await?;
+    fixture.machine().remove(&fixture.tree()).await?;
+    assert!(foreign.exists());
+    assert!(!target.join("empty").exists());
+    fs_err::remove_file(foreign)?;
+    fixture.machine().remove(&fixture.tree()).await?;
+    assert!(target.join("deep").exists());
+    assert_eq!(fs_err::read_dir(target.join("deep"))?.count(), 0);
+    assert_eq!(fs_err::read_dir(&target)?.count(), 1);
+    assert_eq!(fs_err::read_dir(fixture.state())?.count(), 0);
     Ok(())
 }

@@ -4,5 +4,6 @@
 mod attempts;
 mod copy;
 mod run;
+mod scripts;
 mod ssh;
 mod ssh_server;

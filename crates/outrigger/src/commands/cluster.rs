@@ -7,6 +7,7 @@ pub(crate) mod watch;
 mod create;
 mod delete;
 mod edit;
+mod follow;
 mod logs;
 mod plan;
 mod retry;

@@ -1,4 +1,7 @@
-//! `outrigger completion`: prints a completion script for the user's shell.
+//! `outrigger completion`: prints a completion script for the user's shell. In bash and fish, it also completes the names of
+//! clusters, machines and plugins.
+
+mod names;
 
 use std::process::ExitCode;
 
@@ -22,16 +25,30 @@ pub(crate) struct Args {
     /// Shell [default: the current shell]
     #[arg(value_enum)]
     shell: Option<Shell>,
+    /// Print the names of objects, for the scripts
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_enum,
+        hide = true,
+        conflicts_with = "shell"
+    )]
+    names: Option<names::Kind>,
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    if let Some(kind) = args.names {
+        return names::print(kind, printer);
+    }
     let shell = args
         .shell
         .or_else(Shell::from_env)
         .context("the SHELL variable does not name a supported shell")
         .hint("specify one: outrigger completion bash|elvish|fish|powershell|zsh")?;
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "outrigger", &mut script);
+    let mut command = Arguments::command();
+    clap_complete::generate(shell, &mut command, "outrigger", &mut script);
+    script.extend(names::script(shell, &command).bytes());
     printer.data(&script)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -55,6 +55,9 @@ pub(crate) struct Args {
     /// Manifest of clusters to bring up on machines; - is stdin
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
+    /// Port of the stand-in machines of clusters [default: that of the manifest]
+    #[arg(long, value_name = "PORT", requires = "cluster", value_parser = clap::value_parser!(u16).range(1..))]
+    stand_in_port: Option<u16>,
     /// Directory of the files of clusters [default: the directory of --cluster]
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
@@ -83,10 +86,13 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         [] => Vec::new(),
         paths => file::read(paths)?,
     };
-    let manifests = match &args.cluster {
+    let mut manifests = match &args.cluster {
         Some(path) => super::cluster::file::read(path)?,
         None => Manifests::default(),
     };
+    if let Some(port) = args.stand_in_port {
+        StandIns::set_port(&mut manifests.clusters, port);
+    }
     let shutdown = shutdown_signal(Some(SHUTDOWN_LIMIT))?;
     let stand_ins = StandIns::start(&manifests.clusters, args.data.as_deref()).await?;
     let options = match &args.data {

@@ -59,6 +59,40 @@ fn completion_prints_a_script_for_each_shell() {
     }
 }
 
+/// The script calls the program that is completed, which is a function here.
+#[test]
+fn names_of_objects_are_completed_in_bash() {
+    let bash = TestContext::new("/bin/bash").unwrap();
+    if !std::path::Path::new("/bin/bash").exists() {
+        return;
+    }
+    let script = run(&["completion", "bash"]);
+    let script = script.split("----- stdout -----\n").nth(1).unwrap();
+    let script = script.split("\n----- stderr -----").next().unwrap();
+    bash.write("script", script).unwrap();
+    let complete = |words: &str| {
+        let text = format!(
+            "outrigger() {{ [ \"$1 $2\" = 'completion --names' ] && echo \"my-$3 other\"; }}
+             . ./script
+             COMP_WORDS=({words}) COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+             _outrigger_with_names outrigger \"${{COMP_WORDS[COMP_CWORD]}}\" ''
+             for word in \"${{COMPREPLY[@]}}\"; do echo \"$word\"; done"
+        );
+        let output = bash.run(["-c", &text]).unwrap();
+        let lines = output.lines().skip(2);
+        let lines = lines.take_while(|line| !line.starts_with("-----"));
+        let names = lines.filter(|line| line.starts_with("my-"));
+        names.map(ToOwned::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(complete("outrigger cluster status my"), ["my-clusters"]);
+    assert_eq!(complete("outrigger machines run my"), ["my-machines"]);
+    assert_eq!(complete("outrigger plugin uninstall my"), ["my-plugins"]);
+    let flag = complete("outrigger machine list --cluster my");
+    assert_eq!(flag, ["my-clusters"]);
+    assert!(complete("outrigger cluster create my").is_empty());
+    assert!(complete("outrigger chart lint my").is_empty());
+}
+
 #[test]
 fn the_help_command_prints_the_help_of_a_command() {
     assert_eq!(run(&["help"]), run(&["--help"]));

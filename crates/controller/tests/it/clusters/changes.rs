@@ -211,7 +211,8 @@ impl Case {
     }
 }
 
-#[tokio::test]
+/// Server, controller and machines are in this process, so that more threads make it faster.
+#[tokio::test(flavor = "multi_thread")]
 async fn a_spec_that_changes_at_any_step_repeats_only_what_it_changes() {
     let fixture = Fixture::new().await;
     fs_err::write(fixture.files.path().join("Changed"), "#!/bin/sh\n").unwrap();

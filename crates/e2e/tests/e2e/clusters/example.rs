@@ -14,6 +14,12 @@ use super::fixture::{TIMEOUT, Up, machines, pause};
 
 const MACHINES: usize = 3;
 
+/// A port that no other run of the example uses.
+fn free_port() -> anyhow::Result<u16> {
+    let listener = std::net::TcpListener::bind("127.0.77.1:0")?;
+    Ok(listener.local_addr()?.port())
+}
+
 /// How often a line about a hook was printed.
 fn count(log: &str, hook: &str) -> usize {
     let is_of_hook =
@@ -58,9 +64,11 @@ async fn the_example_runs_all_hooks_on_machines_of_its_own() -> anyhow::Result<(
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster.yaml");
     let example = example.canonicalize()?.display().to_string();
     let worker = machines(1)?;
-    let up = Up::start(Up::context()?, &["--cluster", &example]).await?;
+    let port = free_port()?.to_string();
+    let args = ["--cluster", &example, "--stand-in-port", &port];
+    let up = Up::start(Up::context()?, &args).await?;
     up.until_running("demo").await?;
-    use_machines(&up, &worker.machines()[0].address.to_string()).await?;
+    use_machines(&up, &worker.machines()[0].address.to_string(), &port).await?;
     up.run(&["cluster", "upgrade", "demo", "1.35.0"])?;
     up.run(&["cluster", "status", "demo", "--watch"])?;
     up.run(&["cluster", "delete", "demo"])?;
@@ -89,7 +97,7 @@ async fn the_example_runs_all_hooks_on_machines_of_its_own() -> anyhow::Result<(
 }
 
 /// Adds a worker, uses all machines, and removes the worker.
-async fn use_machines(up: &Up, worker: &str) -> anyhow::Result<()> {
+async fn use_machines(up: &Up, worker: &str, port: &str) -> anyhow::Result<()> {
     add_worker(up, &format!("root@{worker}"))?;
     let is_running = |machine: Option<&Machine>| {
         let status = machine.and_then(|machine| machine.status.as_ref());
@@ -97,8 +105,12 @@ async fn use_machines(up: &Up, worker: &str) -> anyhow::Result<()> {
     };
     let waiting = await_condition(up.machines(), "worker", is_running);
     tokio::time::timeout(TIMEOUT, waiting).await??;
-    let list = up.run(&["machine", "list", "--cluster", "demo"])?;
+    let list = up.run(&["machine", "list", "--cluster", "demo", "-o", "wide"])?;
     assert_eq!(list.lines().count(), 2 + MACHINES, "{list}");
+    ensure!(list.contains("Outrigger stand-in"), "{list}");
+    let log = up.run(&["cluster", "logs", "demo", "--follow"])?;
+    let line = format!("demo-127-0-77-2-{port} PreInstall: exit code 0");
+    ensure!(log.lines().any(|it| it == line), "{log}");
     let names = up.run(&[
         "machine",
         "run",
@@ -121,7 +133,7 @@ async fn use_machines(up: &Up, worker: &str) -> anyhow::Result<()> {
     ensure!(failed.is_err_and(|error| error.to_string().contains("machine worker: exit code 1")));
     let facts = up.run(&["machine", "facts", "worker", "-o", "json"])?;
     ensure!(facts.contains("\"os\": \"Outrigger stand-in\""), "{facts}");
-    let refused = up.run(&["machine", "remove", "demo-127-0-77-1-2222"]);
+    let refused = up.run(&["machine", "remove", &format!("demo-127-0-77-1-{port}")]);
     ensure!(
         refused.is_err_and(|error| error.to_string().contains("spec.machines of cluster demo"))
     );

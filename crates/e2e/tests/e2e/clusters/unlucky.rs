@@ -47,7 +47,12 @@ async fn start(scripts: &[(&str, &str)], clusters: Vec<Value>) -> anyhow::Result
 }
 
 /// Waits until the only machine of a cluster has a condition with this text.
-async fn until_reported(up: &Up, cluster: &str, step: &str, text: &str) -> anyhow::Result<Machine> {
+pub(super) async fn until_reported(
+    up: &Up,
+    cluster: &str,
+    step: &str,
+    text: &str,
+) -> anyhow::Result<Machine> {
     let machines = async {
         loop {
             let list = up
@@ -182,6 +187,10 @@ async fn hooks_that_misbehave_are_bounded_and_reported() -> anyhow::Result<()> {
     until_reported(&up, "endless", step, "PreInstall did not end within 2s").await?;
     let machine = until_reported(&up, "output", step, "PreInstall did not end within 2s").await?;
     let hooks = machine.status.unwrap_or_default().hooks;
+    for index in 0..2 {
+        let left = fs_err::read_dir(machines.machines()[index].stand_in.path("/tmp"))?;
+        ensure!(left.count() == 0, "the context of a hook is left");
+    }
     let output = hooks.first().context("the hook is recorded")?;
     ensure!(
         output.truncated && output.output.len() <= 4096,

@@ -213,6 +213,19 @@ async fn a_user_becomes_root_by_sudo_with_and_without_a_password() -> anyhow::Re
     Ok(())
 }
 
+/// The probe runs another program than a shell.
+#[tokio::test]
+async fn a_password_that_sudo_does_not_ask_for_is_not_taken_for_a_command() -> anyhow::Result<()> {
+    let machines = with_sudo("NOPASSWD: /bin/sh")?;
+    let machine = Machine::connect(machines.target(0, "admin"), &Connector::default()).await?;
+    let output = machine
+        .run(&Command::shell("id -u; cat").input("input"))
+        .await?;
+    assert_eq!(output.stdout.text(), "0\ninput");
+    assert_eq!(output.stderr.text(), "", "the password is printed");
+    Ok(())
+}
+
 fn with_sudo(rule: &str) -> anyhow::Result<Machines> {
     let mut options = Options::new(Server::OpenSsh);
     options.mounts = format!(

@@ -127,7 +127,7 @@ async fn a_full_disk_is_an_error_that_names_the_file_and_leaves_nothing() -> any
             text.contains("/full/hooks") && text.contains("No space left"),
             "{server:?}: {text}"
         );
-        let left = machine.run(&Command::shell("find /full -type f")).await?;
+        let left = machine.run(&Command::shell("find /full/*")).await?;
         assert_eq!(left.stdout.text(), "", "{server:?}");
     }
     Ok(())
@@ -215,6 +215,72 @@ async fn a_machine_that_dies_in_the_middle_of_a_copy_keeps_its_files() -> anyhow
     Ok(())
 }
 
+#[tokio::test]
+async fn a_source_that_changes_while_it_is_copied_is_an_error_and_replaces_nothing()
+-> anyhow::Result<()> {
+    for server in SERVERS {
+        let machines = start(server);
+        let machine = machines.machine(0);
+        let root = tempfile::tempdir()?;
+        fs_err::create_dir_all(root.path().join("hooks/pre"))?;
+        for name in ["pre/hook", "pre/no shebang", "large"] {
+            fs_err::write(root.path().join("hooks").join(name), "old")?;
+        }
+        machine.copy(&tree(root.path(), "/d")).await?;
+        let large = root.path().join("hooks/large");
+        fs_err::write(&large, vec![1; 30_000_000])?;
+        let tree = tree(root.path(), "/d");
+        let stand_in = machines.machines()[0].stand_in.clone();
+        let (result, ()) = tokio::join!(machine.copy(&tree), async {
+            while !has_started(&stand_in.path("/d")) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let file = fs_err::OpenOptions::new().write(true).open(&large).unwrap();
+            file.set_len(29_999_999).unwrap();
+        });
+        let error = result.unwrap_err();
+        assert!(
+            matches!(error, CopyError::SourceChanged(_)),
+            "{server:?}: {error}"
+        );
+        assert_eq!(
+            fs_err::read(stand_in.path("/d/large"))?,
+            b"old",
+            "{server:?}"
+        );
+        let again = self::tree(root.path(), "/d");
+        assert_eq!(machine.copy(&again).await?.transferred, 1, "{server:?}");
+        let names = fs_err::read_dir(stand_in.path("/d"))?;
+        assert_eq!(names.count(), 2, "{server:?}: no staging folder is left");
+    }
+    Ok(())
+}
+
+/// Not even what was done can be recorded.
+#[tokio::test]
+async fn a_read_only_root_is_a_clear_error_for_files_and_attempts() -> anyhow::Result<()> {
+    for server in SERVERS {
+        let mut options = Options::new(server);
+        options.mounts = "mount -o remount,bind,ro .".to_owned();
+        let machines = Machines::start(options)?;
+        let machine = machines.machine(0);
+        let root = files();
+        let copied = machine.copy(&tree(root.path(), "/opt/hooks")).await;
+        let text = copied.unwrap_err().to_string();
+        assert!(text.contains("Read-only file system"), "{server:?}: {text}");
+        let attempt = outrigger_node::AttemptId::new("task", "1");
+        let command = Command::shell("echo ran");
+        let text = machine.run_attempt(&attempt, &command).await;
+        let text = text.unwrap_err().to_string();
+        assert!(
+            text.contains("cannot create /var/lib/outrigger/attempts"),
+            "{server:?}: {text}"
+        );
+        assert_eq!(machine.run(&command).await?.stdout.text(), "ran\n");
+    }
+    Ok(())
+}
+
 /// Whether a staging folder has a large part of a file.
 fn has_started(folder: &Path) -> bool {
     let stages = fs_err::read_dir(folder)
@@ -245,5 +311,22 @@ async fn thousands_of_files_arrive() -> anyhow::Result<()> {
     let tree = Tree::scan(root.path(), &entries, &BTreeSet::new())?;
     assert_eq!(machine.copy(&tree).await?.transferred, 2000);
     assert_eq!(machine.copy(&tree).await?.unchanged, 2000);
+    Ok(())
+}
+
+#[tokio::test]
+async fn folders_that_were_made_for_files_are_removed_with_them() -> anyhow::Result<()> {
+    for server in SERVERS {
+        let machines = start(server);
+        let machine = machines.machine(0);
+        let root = files();
+        machine.run(&Command::shell("mkdir /opt/mine")).await?;
+        let tree = tree(root.path(), "/opt/mine/and/hooks");
+        machine.copy(&tree).await?;
+        machine.remove(&tree).await?;
+        let left = "find /opt/mine; ls -A /var/lib/outrigger";
+        let left = machine.run(&Command::shell(left)).await?;
+        assert_eq!(left.stdout.text(), "/opt/mine\n", "{server:?}");
+    }
     Ok(())
 }

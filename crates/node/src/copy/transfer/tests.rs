@@ -21,9 +21,9 @@ async fn copy_to_shared(plant: impl FnOnce(&Plan<'_>)) -> (tempfile::TempDir, Op
     };
     let entries = [entry("files/hook", "hook"), entry("files", "hooks")];
     let tree = Tree::scan(folder.path(), &entries, &BTreeSet::new()).unwrap();
-    let machine = Machine::local();
-    let compare = program(&tree);
-    let mut shell = machine.start(Program::BeforeInput(&compare)).await.unwrap();
+    let state = folder.path().join("state").display().to_string();
+    let machine = Machine::local_with_state(Some(state));
+    let mut shell = machine.start_with_state(&program(&tree)).await.unwrap();
     let mut answers = Answers::new(&machine, &mut shell.events, max_answer(&tree));
     let answer = answers.until_line("end").await.unwrap();
     let plan = plan(&tree, &answer, "m").unwrap();

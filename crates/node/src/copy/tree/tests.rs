@@ -36,10 +36,10 @@ fn keeps_modes_and_makes_hook_targets_executable() {
         tree.destinations().collect::<Vec<_>>(),
         ["/d/data", "/d/deep/er/hook"]
     );
-    assert_eq!(tree.files["/d/deep/er/hook"].mode, 0o750);
-    assert_eq!(tree.files["/d/data"].mode, 0o600);
+    assert_eq!(tree.files()["/d/deep/er/hook"].mode, 0o750);
+    assert_eq!(tree.files()["/d/data"].mode, 0o600);
     assert_eq!(
-        tree.folders.keys().collect::<Vec<_>>(),
+        tree.folders().keys().collect::<Vec<_>>(),
         ["/d", "/d/deep", "/d/deep/er"]
     );
 }
@@ -52,9 +52,9 @@ fn folders_and_hooks_never_become_writable_for_others() {
     let folder = root.path().join("files/pre");
     fs_err::set_permissions(folder, std::fs::Permissions::from_mode(0o2777)).unwrap();
     let tree = scan(root.path(), &["/d/pre/hook"]).unwrap();
-    assert_eq!(tree.files["/d/pre/hook"].mode, 0o755);
-    assert_eq!(tree.files["/d/pre/data"].mode, 0o666);
-    assert_eq!(tree.folders["/d/pre"], 0o2755);
+    assert_eq!(tree.files()["/d/pre/hook"].mode, 0o755);
+    assert_eq!(tree.files()["/d/pre/data"].mode, 0o666);
+    assert_eq!(tree.folders()["/d/pre"], 0o2755);
 }
 
 /// A ConfigMap volume: `name -> ..data/name`, `..data -> ..2026_01_01`.
@@ -145,8 +145,11 @@ fn refuses_hooks_that_are_not_among_the_files() {
 #[test]
 fn refuses_too_many_files_and_too_deep_folders() {
     let many = root();
+    // Links to one file: ext4 takes seconds to find this many free inodes after others were freed.
+    fs_err::write(many.path().join("file"), "").unwrap();
     for number in 0..=MAX_FILES {
-        fs_err::write(many.path().join(format!("files/{number}")), "").unwrap();
+        let link = many.path().join(format!("files/{number}"));
+        fs_err::hard_link(many.path().join("file"), link).unwrap();
     }
     assert!(matches!(scan(many.path(), &[]), Err(ScanError::TooMany(_))));
     let deep = root();
@@ -176,32 +179,4 @@ fn refuses_one_destination_for_two_files() {
     assert!(matches!(scan(&same), Err(ScanError::Twice { .. })));
     let below = [entry("files/a", "/x"), entry("files/b", "/x/b")];
     assert!(matches!(scan(&below), Err(ScanError::FileAndFolder { .. })));
-}
-
-#[test]
-fn large_files_are_read_again_only_if_they_changed() {
-    let root = root();
-    write(root.path(), "hooks/small", "small", 0o644);
-    write(root.path(), "hooks/large", &"x".repeat(3_000_000), 0o644);
-    let entries = [Entry {
-        source: "files/hooks".into(),
-        destination: "/d".to_owned(),
-    }];
-    let mut first = Tree::scan(root.path(), &entries, &BTreeSet::new()).unwrap();
-    // What a scan that reads nothing returns.
-    for file in Arc::make_mut(&mut first.files).values_mut() {
-        file.digest = "known".to_owned();
-    }
-    let scan = || {
-        first
-            .scan_again(root.path(), &entries, &BTreeSet::new())
-            .unwrap()
-    };
-    let digests =
-        |tree: &Tree| ["/d/large", "/d/small"].map(|path| tree.digest_of(path).unwrap().to_owned());
-    let [large, small] = digests(&scan());
-    assert_eq!(large, "known");
-    assert_ne!(small, "known");
-    write(root.path(), "hooks/large", &"y".repeat(3_000_000), 0o644);
-    assert_ne!(digests(&scan())[0], "known");
 }

@@ -2,11 +2,12 @@
 //! Secrets that belong to them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, ResourceExt};
 use outrigger_api::cluster::{Cluster, validate};
 use outrigger_api::compat;
 use outrigger_api::machine::{Machine, MachineAccess};
@@ -19,13 +20,24 @@ use crate::report::{HintExt as _, hinted, note};
 const KINDS: &str = "a file has Clusters of outrigger.dev/v1beta1 or platform.tkestack.io/v1, Machines of \
                      outrigger.dev/v1beta1, and Secrets";
 
-/// The objects of a file.
-#[derive(Debug, Default)]
+/// The objects of a file. `Debug` does not show Secrets.
+#[derive(Default)]
 pub(crate) struct Manifests {
     pub(crate) clusters: Vec<Cluster>,
     /// Workers.
     pub(crate) machines: Vec<Machine>,
     pub(crate) secrets: Vec<Secret>,
+}
+
+impl fmt::Debug for Manifests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secrets: Vec<String> = self.secrets.iter().map(ResourceExt::name_any).collect();
+        f.debug_struct("Manifests")
+            .field("clusters", &self.clusters)
+            .field("machines", &self.machines)
+            .field("secrets", &secrets)
+            .finish()
+    }
 }
 
 /// Reads the objects of a file, or of stdin for the path `-`, and validates them.
@@ -60,8 +72,7 @@ impl Manifests {
         let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         if (api_version.as_str(), kind.as_str()) == ("v1", "Secret") {
-            let secret = serde_json::from_value(object).context("the Secret is invalid")?;
-            self.secrets.push(secret);
+            self.secrets.push(read_secret(object)?);
             return Ok(());
         }
         let explain = |error: compat::Error| {
@@ -125,6 +136,19 @@ impl Manifests {
     }
 }
 
+/// Reads a Secret. Errors do not print its values.
+fn read_secret(object: Value) -> anyhow::Result<Secret> {
+    let mut without_values = object.clone();
+    if let Some(fields) = without_values.as_object_mut() {
+        fields.remove("data");
+        fields.remove("stringData");
+    }
+    serde_json::from_value::<Secret>(without_values).context("the Secret is invalid")?;
+    serde_json::from_value(object).map_err(|_| {
+        anyhow!("the Secret is invalid: values of data must be base64-encoded, those of stringData strings")
+    })
+}
+
 /// Rejects what the controller would reject.
 fn checked(cluster: Cluster) -> anyhow::Result<Cluster> {
     let mut errors = validate(&cluster);
@@ -139,9 +163,8 @@ fn checked(cluster: Cluster) -> anyhow::Result<Cluster> {
     }
     let has_inline = |access: &MachineAccess| {
         let proxy = access.proxy.as_ref();
-        access.password.is_some()
-            || access.private_key.is_some()
-            || proxy.is_some_and(|proxy| proxy.password.is_some() || proxy.private_key.is_some())
+        let has_proxy = proxy.is_some_and(|proxy| proxy.credentials().can_log_in());
+        access.credentials().can_log_in() || has_proxy
     };
     if machines.iter().any(has_inline) {
         note("everybody who may read the cluster can read its credentials; secretRef avoids that");
@@ -228,6 +251,26 @@ mod tests {
             &text,
             "10.0.0.1:22 is the address of cluster a and of cluster b",
         );
+    }
+
+    #[test]
+    fn values_of_secrets_are_not_printed() {
+        let parsed = |values: &str| {
+            let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: ssh}";
+            parse("x.yaml", &format!("{CLUSTER}---\n{secret}\n{values}\n"))
+        };
+        for values in [
+            "stringData: {password: 47114711}",
+            "data: {password: hunter2}",
+            "data: [hunter2]",
+        ] {
+            let error = format!("{:#}", parsed(values).unwrap_err());
+            assert!(error.contains("the Secret is invalid"), "{error}");
+            let is_printed = error.contains("4711") || error.contains("hunter2");
+            assert!(!is_printed, "{error}");
+        }
+        let manifests = parsed("stringData: {password: hunter2}").unwrap();
+        assert!(!format!("{manifests:?}").contains("hunter2"));
     }
 
     #[test]

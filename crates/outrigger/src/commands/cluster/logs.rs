@@ -5,18 +5,20 @@ use std::fmt::Write as _;
 
 use anyhow::anyhow;
 use kube::ResourceExt;
+use outrigger_api::cluster::Cluster;
 use outrigger_api::flow_status::HookStatus;
 use outrigger_api::hook::Hook;
 use outrigger_apimachinery::nearest::nearest;
 
-use super::{clusters, explain, machines};
-use crate::commands::plugin::connect::ServerFlags;
+use super::{clusters, explain, follow, machines};
+use crate::commands::plugin::connect::{Connection, ServerFlags};
 use crate::printer::Printer;
 use crate::report::{HintExt as _, note};
 
 const EXAMPLES: &str = "\
 Examples:
   outrigger cluster logs cls-1
+  outrigger cluster logs cls-1 --follow
   outrigger cluster logs cls-1 --hook PreInstall --machine worker-1";
 
 #[derive(Debug, clap::Args)]
@@ -30,39 +32,70 @@ pub(crate) struct Args {
     /// Only this machine
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
+    /// Also print the output of hooks that end later, each line with its machine, until nothing is left to do
+    #[arg(short, long)]
+    follow: bool,
     #[command(flatten)]
     cluster: ServerFlags,
 }
 
+/// Which hooks are printed.
+#[derive(Debug)]
+pub(super) struct Filter<'a> {
+    hook: Option<&'static str>,
+    machine: Option<&'a str>,
+}
+
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
-    let hook = args.hook.as_deref().map(known_hook).transpose()?;
+    let filter = Filter {
+        hook: args.hook.as_deref().map(known_hook).transpose()?,
+        machine: args.machine.as_deref(),
+    };
     let connection = args.cluster.connect().await?;
-    let cluster = clusters(&connection).get(&args.name).await;
-    let cluster = cluster.map_err(|error| explain(&error, Some(&args.name)))?;
-    let machines = machines(&connection, &args.name).await?;
-    let mut hooks = cluster.status.unwrap_or_default().hooks;
+    let Some((_, hooks)) = read(&connection, &args.name, &filter).await? else {
+        // For its error.
+        return super::edit::get(&connection, &args.name).await.map(drop);
+    };
+    if args.follow {
+        return follow::follow(&connection, &args.name, &filter, printer).await;
+    }
+    if hooks.is_empty() {
+        note("no hook has run");
+    }
+    printer.text(&text(&hooks))
+}
+
+/// The cluster, and its hooks in the order in which they ended; `None` if it does not exist.
+pub(super) async fn read(
+    connection: &Connection,
+    name: &str,
+    filter: &Filter<'_>,
+) -> anyhow::Result<Option<(Cluster, Vec<HookStatus>)>> {
+    let cluster = clusters(connection).get_opt(name).await;
+    let Some(cluster) = cluster.map_err(|error| explain(&error, Some(name)))? else {
+        return Ok(None);
+    };
+    let machines = machines(connection, name).await?;
+    let mut hooks = cluster.status.clone().unwrap_or_default().hooks;
     let names: BTreeSet<String> = machines.iter().map(ResourceExt::name_any).collect();
     for machine in machines {
         hooks.extend(machine.status.unwrap_or_default().hooks);
     }
-    if let Some(machine) = &args.machine
+    if let Some(machine) = filter.machine
         && !names.contains(machine)
         && !hooks.iter().any(|hook| hook.machine == *machine)
     {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let hint = match nearest(machine, &names) {
             Some(nearest) => format!("did you mean {nearest}?"),
-            None => format!("outrigger machine list --cluster {} lists them", args.name),
+            None => format!("outrigger machine list --cluster {name} lists them"),
         };
-        return Err(anyhow!("cluster {} has no machine {machine}", args.name)).hint(hint);
+        return Err(anyhow!("cluster {name} has no machine {machine}")).hint(hint);
     }
     let is_wanted = |filter: Option<&str>, value: &str| filter.is_none_or(|it| it == value);
-    hooks.retain(|it| is_wanted(hook, &it.name) && is_wanted(args.machine.as_deref(), &it.machine));
-    if hooks.is_empty() {
-        note("no hook has run");
-    }
+    hooks.retain(|it| is_wanted(filter.hook, &it.name) && is_wanted(filter.machine, &it.machine));
     hooks.sort_by(|a, b| (&a.finished, &a.machine).cmp(&(&b.finished, &b.machine)));
-    printer.text(&text(&hooks))
+    Ok(Some((cluster, hooks)))
 }
 
 /// The name of a hook, also in the wrong case.
@@ -79,13 +112,18 @@ fn known_hook(name: &str) -> anyhow::Result<&'static str> {
     Err(anyhow!("there is no hook {name}")).hint(hint)
 }
 
+/// How a hook ended.
+pub(super) fn exit_text(hook: &HookStatus) -> String {
+    match hook.exit_code {
+        Some(code) => format!("exit code {code}"),
+        None => "did not end".to_owned(),
+    }
+}
+
 fn text(hooks: &[HookStatus]) -> String {
     let mut text = String::new();
     for hook in hooks {
-        let code = match hook.exit_code {
-            Some(code) => format!("exit code {code}"),
-            None => "did not end".to_owned(),
-        };
+        let code = exit_text(hook);
         let HookStatus {
             name,
             machine,

@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::watch::Watch;
 use super::{clusters, edit, explain, machines};
-use crate::arguments::{Output, OutputFlag};
+use crate::age;
+use crate::arguments::{Output, WideOutput, WideOutputFlag};
 use crate::commands::plugin::connect::{Connection, ServerFlags};
 use crate::commands::plugin::origin::Origin;
 use crate::printer::{Color, Field, Printer, Row};
@@ -20,6 +21,7 @@ use crate::report::note;
 const EXAMPLES: &str = "\
 Examples:
   outrigger cluster status
+  outrigger cluster status -o wide
   outrigger cluster status cls-1 --watch
   outrigger cluster status cls-1 -o json";
 
@@ -34,7 +36,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     cluster: ServerFlags,
     #[command(flatten)]
-    output: OutputFlag,
+    output: WideOutputFlag,
 }
 
 /// A cluster in a list.
@@ -54,6 +56,11 @@ struct ClusterRow {
     /// How many machines are in which phase.
     machines: BTreeMap<String, u32>,
     message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow: Option<String>,
+    provider: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<String>,
 }
 
 impl ClusterRow {
@@ -99,14 +106,46 @@ impl Row for ClusterRow {
     }
 }
 
-/// A step of a cluster or machine.
+/// A cluster in a list with more columns.
 #[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct WideClusterRow(ClusterRow);
+
+impl Row for WideClusterRow {
+    const HEADERS: &'static [&'static str] = &[
+        "NAME", "PHASE", "VERSION", "STEP", "MACHINES", "FLOW", "PROVIDER", "ORIGIN", "AGE",
+        "MESSAGE",
+    ];
+
+    fn cells(&self) -> Vec<String> {
+        let mut cells = self.0.cells();
+        let message = cells.pop().unwrap_or_default();
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        cells.extend([
+            or_dash(self.0.flow.clone()),
+            self.0.provider.clone(),
+            or_dash(self.0.origin.clone()),
+            age::since_text(self.0.created.as_deref()),
+            message,
+        ]);
+        cells
+    }
+
+    fn color(&self, column: usize) -> Option<Color> {
+        self.0.color(column)
+    }
+}
+
+/// A step of a cluster or machine.
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StepRow {
     target: String,
     step: String,
     state: String,
     message: String,
+    /// When the state changed.
+    since: String,
 }
 
 impl Row for StepRow {
@@ -122,6 +161,22 @@ impl Row for StepRow {
     }
 }
 
+/// A step with the time since its state changed.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct WideStepRow(StepRow);
+
+impl Row for WideStepRow {
+    const HEADERS: &'static [&'static str] = &["ON", "STEP", "STATE", "AGE", "MESSAGE"];
+
+    fn cells(&self) -> Vec<String> {
+        let mut cells = self.0.cells();
+        let message = cells.pop().unwrap_or_default();
+        cells.extend([age::since_text(Some(&self.0.since)), message]);
+        cells
+    }
+}
+
 /// One cluster with its steps.
 #[derive(Debug, Serialize)]
 struct ClusterDetails {
@@ -133,9 +188,9 @@ struct ClusterDetails {
 /// Returns whether the cluster that was watched is Running, or deleted as requested.
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<bool> {
     let connection = args.cluster.connect().await?;
-    let format = args.output.output;
+    let (output, format) = (args.output.output, args.output.output.format());
     let Some(name) = &args.name else {
-        list(&connection, format, printer).await?;
+        list(&connection, output, printer).await?;
         return Ok(true);
     };
     let mut cluster = edit::get(&connection, name).await?;
@@ -164,20 +219,34 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<bool> 
     if format == Output::Table {
         printer.fields(&summary(&cluster))?;
         printer.line("")?;
-        printer.list(format, &steps)?;
+        if output == WideOutput::Wide {
+            let steps: Vec<WideStepRow> = steps.into_iter().map(WideStepRow).collect();
+            printer.list(format, &steps)?;
+        } else {
+            printer.list(format, &steps)?;
+        }
     } else {
         printer.value(format, &ClusterDetails { cluster, steps })?;
     }
     Ok(is_successful)
 }
 
-async fn list(connection: &Connection, format: Output, printer: &Printer) -> anyhow::Result<()> {
+async fn list(
+    connection: &Connection,
+    output: WideOutput,
+    printer: &Printer,
+) -> anyhow::Result<()> {
     let list = clusters(connection).list(&ListParams::default()).await;
     let list = list.map_err(|error| explain(&error, None))?;
     let rows: Vec<ClusterRow> = list.items.iter().map(cluster_row).collect();
+    let format = output.format();
     if rows.is_empty() && format == Output::Table {
         note("there are no clusters");
         return Ok(());
+    }
+    if output == WideOutput::Wide {
+        let rows: Vec<WideClusterRow> = rows.into_iter().map(WideClusterRow).collect();
+        return printer.list(format, &rows);
     }
     printer.list(format, &rows)
 }
@@ -191,9 +260,20 @@ fn cluster_row(cluster: &Cluster) -> ClusterRow {
         version: status.version,
         target_version: Some(target).filter(|version| !version.is_empty()),
         origin: Origin::of(cluster).map(|origin| origin.to_string()),
+        flow: status.flow.as_ref().map(|flow| flow.name.clone()),
         step: status.flow.and_then(|flow| flow.step),
         machines: status.machines,
         message: status.message,
+        provider: provider(cluster),
+        created: cluster.creation_timestamp().map(|it| it.0.to_string()),
+    }
+}
+
+/// The name of the provider, also of the default one.
+fn provider(cluster: &Cluster) -> String {
+    match outrigger_cluster::find_provider(cluster) {
+        Ok(provider) => provider.name().to_owned(),
+        Err(_) => cluster.spec.provider.clone().unwrap_or_default(),
     }
 }
 
@@ -215,6 +295,7 @@ fn steps(target: &str, conditions: &[Condition]) -> Vec<StepRow> {
         step: condition.kind.clone(),
         state: condition.reason.clone(),
         message: condition.message.clone(),
+        since: condition.last_transition_time.clone(),
     };
     conditions.iter().map(row).collect()
 }
@@ -243,5 +324,9 @@ mod tests {
         assert_eq!(value["targetVersion"], "1.35.0");
         assert_eq!(value["machines"]["Running"], 2);
         assert_eq!(value["step"], json!(null));
+        let wide = WideClusterRow(row);
+        let cells = wide.cells();
+        assert_eq!(cells.len(), WideClusterRow::HEADERS.len());
+        assert_eq!(cells[5..9], ["-", "stand-in", "-", "-"]);
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::stream::{BoxStream, StreamExt as _};
 use kube::api::ListParams;
+use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::cluster::Cluster;
@@ -37,7 +38,8 @@ pub(crate) struct Watch {
     shown_at: Instant,
 }
 
-enum Change {
+/// What the watches report.
+pub(super) enum Change {
     Cluster(Event<Cluster>),
     Machine(Event<Machine>),
 }
@@ -193,10 +195,11 @@ impl Watch {
     }
 }
 
-fn changes(client: &Client) -> BoxStream<'static, Change> {
+pub(super) fn changes(client: &Client) -> BoxStream<'static, Change> {
     let clusters = watcher(Api::<Cluster>::all(client.clone()), Config::default());
     let machines = watcher(Api::<Machine>::all(client.clone()), Config::default());
     // Watchers retry after errors.
+    let (clusters, machines) = (clusters.default_backoff(), machines.default_backoff());
     let clusters = clusters.filter_map(async |event| event.ok().map(Change::Cluster));
     let machines = machines.filter_map(async |event| event.ok().map(Change::Machine));
     futures::stream::select(clusters, machines).boxed()

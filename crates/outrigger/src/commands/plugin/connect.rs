@@ -14,7 +14,7 @@ use crate::input_file;
 use crate::report::HintExt as _;
 
 /// The flags that select the cluster, as in kubectl and Helm.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ServerFlags {
     /// Kubeconfig [default: $KUBECONFIG or ~/.kube/config]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::connect::{ClusterFlags, explain};
 use super::origin::Origin;
 use crate::age;
-use crate::arguments::Output;
+use crate::arguments::{Output, WideOutput, WideOutputFlag};
 use crate::printable;
 use crate::printer::{Color, Printer, Row};
 use crate::report::note;
@@ -30,20 +30,8 @@ pub(crate) struct Args {
     selector: Option<String>,
     #[command(flatten)]
     cluster: ClusterFlags,
-    /// Output format
-    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Format,
-}
-
-/// The output formats of a list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    #[default]
-    Table,
-    /// The table with the release, its revision and the origin of each plugin, and with whole messages
-    Wide,
-    Json,
-    Yaml,
+    #[command(flatten)]
+    output: WideOutputFlag,
 }
 
 #[derive(Debug, Serialize)]
@@ -183,7 +171,8 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     }
     plugins.sort_by_key(super::progress::key);
     let rows = || plugins.iter().cloned();
-    if plugins.is_empty() && matches!(args.output, Format::Table | Format::Wide) {
+    let (output, format) = (args.output.output, args.output.output.format());
+    if plugins.is_empty() && format == Output::Table {
         let scope = if args.all_namespaces {
             "in the cluster".to_owned()
         } else {
@@ -192,12 +181,10 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         note(&format!("no plugins {scope}"));
         return Ok(());
     }
-    match args.output {
-        Format::Wide => printer.list(Output::Table, &rows().map(WideRow).collect::<Vec<_>>()),
-        Format::Table => printer.list(Output::Table, &rows().map(PluginRow).collect::<Vec<_>>()),
-        Format::Json => printer.list(Output::Json, &rows().map(PluginRow).collect::<Vec<_>>()),
-        Format::Yaml => printer.list(Output::Yaml, &rows().map(PluginRow).collect::<Vec<_>>()),
+    if output == WideOutput::Wide {
+        return printer.list(format, &rows().map(WideRow).collect::<Vec<_>>());
     }
+    printer.list(format, &rows().map(PluginRow).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Stand-in machines of `up --cluster`: processes with a root directory and an SSH server of their own, on loopback addresses.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +32,14 @@ pub(super) struct StandIns {
 }
 
 impl StandIns {
+    /// Gives the stand-in machines of clusters another port than that of the manifest.
+    pub(super) fn set_port(clusters: &mut [Cluster], port: u16) {
+        let clusters = clusters.iter_mut().filter(|cluster| is_stand_in(cluster));
+        for access in clusters.flat_map(|cluster| &mut cluster.spec.machines) {
+            access.port = port;
+        }
+    }
+
     /// Starts the machines of all clusters that ask for it.
     pub(super) async fn start(clusters: &[Cluster], data: Option<&Path>) -> anyhow::Result<Self> {
         let machines = clusters.iter().filter(|cluster| is_stand_in(cluster));
@@ -45,6 +54,7 @@ impl StandIns {
             directory,
             is_temporary: data.is_none() && !machines.is_empty(),
         };
+        ensure_free(&machines)?;
         for access in &machines {
             let started = stand_ins.start_machine(access).await;
             let started = started
@@ -72,6 +82,7 @@ impl StandIns {
         let stand_in = StandIn::create(&self.directory.join(&name), &name, Programs::Host)?;
         let settings = stand_in.path(SETTINGS);
         fs_err::create_dir_all(&settings)?;
+        fs_err::set_permissions(&settings, std::fs::Permissions::from_mode(0o700))?;
         fs_err::write(settings.join(PASSWORD), password.expose())?;
         if !settings.join(SEED).exists() {
             let mut seed = [0; 32];
@@ -129,6 +140,22 @@ impl StandIns {
     }
 }
 
+/// Fails if something listens at the address of a machine: two runs of one manifest would get into each other's way.
+fn ensure_free(machines: &[&MachineAccess]) -> anyhow::Result<()> {
+    for access in machines {
+        let address = access.address();
+        match std::net::TcpListener::bind(&address) {
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                let error = anyhow::anyhow!("{address} is in use, perhaps by another outrigger up");
+                return Err(error).hint("--stand-in-port gives stand-in machines another port");
+            }
+            // Other errors are reported when the machine starts.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn is_stand_in(cluster: &Cluster) -> bool {
     let annotations = cluster.metadata.annotations.as_ref();
     annotations.is_some_and(|all| {
@@ -149,4 +176,43 @@ async fn until_ready(process: &mut Child) -> anyhow::Result<()> {
         stderr.read_to_string(&mut errors).await?;
     }
     bail!("{}", errors.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cluster(annotations: &serde_json::Value, port: u16) -> Cluster {
+        serde_json::from_value(json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster",
+            "metadata": {"name": "a", "annotations": annotations},
+            "spec": {"version": "1.0.0", "machines": [{"ip": "127.0.0.1", "port": port, "password": "eA=="}]},
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn only_stand_in_machines_get_another_port() {
+        let mut clusters = [
+            cluster(&json!({STAND_IN_MACHINES: "true"}), 2222),
+            cluster(&json!({}), 22),
+        ];
+        StandIns::set_port(&mut clusters, 2200);
+        let ports = clusters.map(|cluster| cluster.spec.machines[0].port);
+        assert_eq!(ports, [2200, 22]);
+    }
+
+    #[tokio::test]
+    async fn an_address_in_use_is_named_before_a_machine_starts() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let clusters = [cluster(&json!({STAND_IN_MACHINES: "true"}), port)];
+        let folder = tempfile::tempdir().unwrap();
+        let error = StandIns::start(&clusters, Some(folder.path())).await;
+        let error = error.unwrap_err().to_string();
+        let expected = format!("127.0.0.1:{port} is in use, perhaps by another outrigger up");
+        assert_eq!(error, expected);
+    }
 }

@@ -1,0 +1,21 @@
+# Runs on a machine. Defined before: the functions files and folders, which run a command with those paths, folders with the
+# deepest first, the functions of trust.sh, and $state. Removes the files, and the folders that copies made, if they are
+# empty.
+# Somebody who can replace a folder by a link could make root remove files elsewhere.
+found=$(folders foreign)
+[ -z "$found" ] || { echo "$found"; exit 0; }
+# It is silent unless it fails.
+files rm -f -- 2>&1
+made=$(cat -- "$state/folders" 2>/dev/null)
+unmake() { for f; do for m in $made; do
+  case $f/ in "$m"/*) rmdir -- "$f" 2>/dev/null; break ;; esac
+done; done; }
+left() { for m in $made; do [ ! -d "$m" ] || printf '%s\n' "$m"; done; }
+[ -z "$made" ] || {
+  set -f; IFS='
+'
+  folders unmake
+  made=$(left)
+  [ -z "$made" ] && rm -f -- "$state/folders" || printf '%s\n' "$made" >"$state/folders"
+}
+echo done
