@@ -34,7 +34,9 @@ impl Identities {
         known.retain(|_, (known, _)| *known != name);
         let entry = known.entry((key, boot));
         let (owner, owner_address) = entry.or_insert_with(|| (name.clone(), address.clone()));
-        if *owner == name {
+        if *owner_address == address {
+            // Another Machine may have had the address before. Claims decide which one has it now.
+            *owner = name;
             return Ok(());
         }
         Err(format!(
@@ -53,5 +55,36 @@ impl Identities {
         known
             .values()
             .any(|(known, at)| known == name && at == address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_cluster::{Connect as _, Login};
+    use outrigger_testing::fake_machines::FakeMachines;
+    use serde_json::json;
+
+    use super::*;
+
+    fn machine(name: &str) -> Machine {
+        let spec = json!({"cluster": "a", "ip": "10.0.0.1", "password": "eA=="});
+        Machine::new(name, serde_json::from_value(spec).unwrap())
+    }
+
+    /// Whether it may have the address is decided by claims. The former Machine may not be forgotten yet.
+    #[tokio::test]
+    async fn a_machine_that_takes_over_an_address_is_not_the_same_machine_twice() {
+        let (former, new) = (machine("a-1"), machine("b-1"));
+        let login = Login {
+            access: new.spec.access.clone(),
+            ..Login::default()
+        };
+        let remote = FakeMachines::default().connect(&login).unwrap();
+        let identities = Identities::default();
+        identities.check(&former, remote.as_ref()).await.unwrap();
+        identities.check(&new, remote.as_ref()).await.unwrap();
+        // The former one does not come back by that.
+        identities.forget("a-1");
+        assert!(identities.is_known("b-1", "10.0.0.1:22"));
     }
 }
