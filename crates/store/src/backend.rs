@@ -5,6 +5,7 @@ mod file;
 mod folder;
 mod format;
 mod reserve;
+mod silent_panics;
 
 pub use error::{Corruption, OpenError, RestoreError, StorageError};
 pub(super) use file::{File, write_copy};

@@ -46,13 +46,15 @@ pub enum RestoreError {
     /// Only an empty folder is written to.
     #[error("{} is not empty", folder.display())]
     NotEmpty { folder: PathBuf },
+    #[error("{} is not a backup", file.display())]
+    NotBackup { file: PathBuf },
     #[error("failed to copy {}", backup.display())]
     Copy {
         backup: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The file is not a backup, or damaged.
+    /// The file is damaged, or a database of another program.
     #[error(transparent)]
     Open(#[from] OpenError),
 }

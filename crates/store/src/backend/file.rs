@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::panic::AssertUnwindSafe;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use super::error::{OpenError, RestoreError, StorageError, open_error};
 use super::folder::{self, Folder, write_whole};
 use super::format::{self, Changes};
 use super::reserve::Reserve;
+use super::silent_panics;
 use crate::batch::Writes;
 use crate::key::Key;
 use crate::object::Object;
@@ -25,6 +26,9 @@ const CACHE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Files below this size are not worth compacting.
 const COMPACT_FROM_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How files of redb begin.
+const MAGIC: &[u8] = b"redb\x1a\x0a\xa9\x0d\x0a";
 
 /// Opens the database of an existing file.
 pub(crate) type Opener = Box<dyn Fn(&Builder) -> Result<Database, DatabaseError> + Send>;
@@ -78,6 +82,11 @@ impl File {
             source,
         };
         let mut from = fs_err::File::open(backup).map_err(failed)?;
+        if !is_database(&mut from).map_err(failed)? {
+            return Err(RestoreError::NotBackup {
+                file: backup.to_owned(),
+            });
+        }
         let locked = Folder::lock(folder)?;
         let path = locked.store();
         let copy = |mut to: fs_err::File| std::io::copy(&mut from, &mut to).map(drop);
@@ -277,18 +286,29 @@ pub(crate) fn write_copy<'a>(
         .map_err(|error: redb::Error| StorageError::new(path, error))
 }
 
-/// redb panics on some damaged files. Such a panic becomes an error.
+/// redb panics on some damaged files. Such a panic becomes an error, and nothing else is printed.
 fn catch<T, E>(
     function: impl FnOnce() -> Result<T, E>,
     error: impl FnOnce(redb::Error) -> E,
 ) -> Result<T, E> {
-    let result = std::panic::catch_unwind(AssertUnwindSafe(function));
+    let result = silent_panics::catch(function);
     result.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref().copied());
         let text = format!("redb panicked: {}", text.unwrap_or_default());
         Err(error(redb::Error::Corrupted(text)))
     })
+}
+
+/// Whether a file is one of redb, before it is copied: what else is named may have no end.
+fn is_database(file: &mut fs_err::File) -> std::io::Result<bool> {
+    if !file.metadata()?.is_file() {
+        return Ok(false);
+    }
+    let mut start = Vec::new();
+    file.take(MAGIC.len() as u64).read_to_end(&mut start)?;
+    file.rewind()?;
+    Ok(start == MAGIC)
 }
 
 fn builder() -> Builder {

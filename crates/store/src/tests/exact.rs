@@ -1,5 +1,7 @@
 //! Lists at an exact revision, retained snapshots, backups.
 
+use std::path::Path;
+
 use super::*;
 
 fn options(events: usize, clock: &Arc<TestClock>) -> Options {
@@ -109,9 +111,22 @@ fn a_file_that_is_no_backup_leaves_nothing_behind() {
     let (file, copy) = (folder.path().join("letter"), folder.path().join("copy"));
     for text in ["", "Dear reader, this is not a database. Yours sincerely"] {
         fs_err::write(&file, text).unwrap();
-        assert!(matches!(restore(&file, &copy), Err(RestoreError::Open(_))));
-        assert_eq!(fs_err::read_dir(&copy).unwrap().count(), 0);
+        let restored = restore(&file, &copy);
+        assert!(matches!(restored, Err(RestoreError::NotBackup { .. })));
+        assert!(!copy.exists());
     }
+    fs_err::write(&file, b"redb\x1a\x0a\xa9\x0d\x0a and nothing else").unwrap();
+    assert!(matches!(restore(&file, &copy), Err(RestoreError::Open(_))));
+    assert_eq!(fs_err::read_dir(&copy).unwrap().count(), 0);
+}
+
+#[test]
+fn a_source_without_end_is_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy");
+    let restored = restore(Path::new("/dev/zero"), &copy);
+    assert!(matches!(restored, Err(RestoreError::NotBackup { .. })));
+    assert!(!copy.exists());
 }
 
 #[test]
