@@ -1,7 +1,7 @@
 //! GET requests with credentials, redirects, retries and size limits.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use outrigger_transport::{
     Backoff, ClientOptions, Credentials, MAX_REDIRECTS, RedirectError, RequestError, Retry, Tls,
@@ -101,11 +101,15 @@ impl Http {
         let mut attempts = 0;
         loop {
             attempts += 1;
+            let start = Instant::now();
             let failure = match self.attempt(request, cached).await {
                 Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
-            let Some(delay) = self.config.backoff.delay_for(attempts, failure.retry) else {
+            let delay = self.config.backoff.delay_for(attempts, failure.retry);
+            // Another attempt would not be faster.
+            let delay = delay.filter(|_| start.elapsed() < self.config.timeout);
+            let Some(delay) = delay else {
                 return Err(failure.error);
             };
             tracing::debug!("{}; retrying in {delay:?}", failure.error);

@@ -1,8 +1,12 @@
 //! Servers that fail, close connections, redirect, or send invalid files.
 
+use std::time::Duration;
+
 use outrigger_repository::{
     Access, Credentials, Error, Fetcher, Options, Request, RequestError, Secret, TransportError,
 };
+
+use tokio::io::AsyncWriteExt as _;
 
 use crate::charts::{IndexEntry, archive, fetcher, index, options, request, sha256};
 use crate::server::{Reply, Server};
@@ -272,4 +276,33 @@ async fn a_refused_connection_is_transient_and_errors_omit_queries() {
         !format!("{error} {error:?}").contains("hunter2"),
         "{error:?}"
     );
+}
+
+/// Each byte is in time, but the file would take for ever.
+#[tokio::test]
+async fn a_repository_that_sends_byte_by_byte_is_asked_once() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (connected, mut connections) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            connected.send(()).unwrap();
+            tokio::spawn(async move {
+                let head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n";
+                let mut sent = stream.write_all(head).await;
+                while sent.is_ok() {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    sent = stream.write_all(b"#").await;
+                }
+            });
+        }
+    });
+    let options = Options {
+        timeout: Duration::from_millis(200),
+        ..options(None)
+    };
+    let fetched = Fetcher::new(options).fetch(&request(&url, "web", "")).await;
+    fetched.unwrap_err();
+    connections.recv().await.unwrap();
+    assert!(connections.try_recv().is_err(), "it was asked again");
 }
