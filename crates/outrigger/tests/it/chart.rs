@@ -145,12 +145,47 @@ fn debug_prints_rendered_text_that_is_invalid_yaml() {
 }
 
 #[test]
+fn flags_of_helm_without_effect_on_a_local_chart_are_accepted() {
+    let expected = run(&["chart", "template", "rel", "small"]);
+    for flag in [
+        "--version=1.0.0",
+        "--wait",
+        "--create-namespace",
+        "--timeout=5m",
+        "--atomic",
+    ] {
+        let text = run(&["chart", "template", "rel", "small", flag]);
+        assert_eq!(text, expected, "{flag}");
+    }
+}
+
+#[test]
+fn a_chart_that_must_be_downloaded_first_is_named() {
+    let text = run(&["chart", "template", "rel", "oci://127.0.0.1:1/web"]);
+    let hint = "run `outrigger chart pull oci://127.0.0.1:1/web` first";
+    assert!(text.contains(hint), "{text}");
+    let text = run(&["chart", "pull", "bitnami/redis"]);
+    assert!(text.starts_with("exit code: 2"), "{text}");
+    assert!(text.contains("hint: add --repo URL"), "{text}");
+}
+
+#[test]
+fn a_chart_without_dependencies_gets_no_lock() {
+    let context = context();
+    let text = context
+        .run(["chart", "dependency", "update", "small"])
+        .unwrap();
+    assert!(text.starts_with("exit code: 0"), "{text}");
+    assert!(!context.directory().join("small/Chart.lock").exists());
+}
+
+#[test]
 fn unsupported_flags_of_helm_say_what_to_use_instead() {
     for (flag, hint) in [
         ("--validate", "kubectl apply --dry-run=server"),
         ("--dry-run=server", "kubectl apply --dry-run=server"),
         ("--dependency-update", "outrigger chart dependency update"),
-        ("--version=1.0.0", "outrigger chart pull"),
+        ("--repo=https://example.com", "outrigger chart pull"),
         ("--post-renderer=cat", "pipe the output"),
     ] {
         let text = run(&["chart", "template", "rel", "small", flag]);

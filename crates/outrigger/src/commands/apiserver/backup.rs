@@ -37,6 +37,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+    check_target(&args.file)?;
     let folder = &args.data;
     let backup = match Store::open(Options::in_existing_folder(folder)) {
         Ok(store) => store
@@ -52,6 +53,19 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Fails early if the file cannot be created.
+fn check_target(path: &Path) -> anyhow::Result<()> {
+    if path.try_exists().unwrap_or(true) {
+        return Err(anyhow::anyhow!("{} already exists", path.display())).hint("choose a new file");
+    }
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            bail!("{} is not a folder", folder.display())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Prints what a backup has.
 pub(super) fn print(printer: &Printer, backup: Backup) -> anyhow::Result<()> {
     printer.line(&format!("objects {}", backup.objects))?;
@@ -60,9 +74,6 @@ pub(super) fn print(printer: &Printer, backup: Backup) -> anyhow::Result<()> {
 
 /// Gets a backup from the server that uses the folder, and wrote its kubeconfig there.
 async fn download(folder: &Path, path: &Path) -> anyhow::Result<Backup> {
-    if path.try_exists().unwrap_or(true) {
-        bail!("{} already exists", path.display());
-    }
     let kubeconfig = read_kubeconfig(&folder.join("kubeconfig"))
         .context("failed to read the kubeconfig in the data folder")
         .hint("a server of an older version has to be stopped")?;

@@ -40,11 +40,16 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         app_version: args.app_version.clone(),
         modified: None,
     };
+    // As Helm prints it.
+    let folder = match args.destination.as_os_str() == "." {
+        true => std::env::current_dir()?,
+        false => args.destination.clone(),
+    };
     for path in &args.charts {
         let chart = source::load(path, profile)?;
         let package = package(&chart, &options, profile).map_err(helm_error)?;
-        fs_err::create_dir_all(&args.destination)?;
-        let file = std::path::absolute(&args.destination)?.join(package.file_name);
+        fs_err::create_dir_all(&folder)?;
+        let file = folder.join(package.file_name);
         atomic_file::write(&file, &package.bytes)?;
         printer.line(&format!(
             "Successfully packaged chart and saved it to: {}",
