@@ -41,9 +41,10 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         modified: None,
     };
     // As Helm prints it.
-    let folder = match args.destination.as_os_str() == "." {
-        true => std::env::current_dir()?,
-        false => args.destination.clone(),
+    let folder = if args.destination.as_os_str() == "." {
+        std::env::current_dir()?
+    } else {
+        args.destination.clone()
     };
     for path in &args.charts {
         let chart = source::load(path, profile)?;
