@@ -36,6 +36,7 @@ pub(crate) mod conditions;
 pub(crate) mod field_checks;
 pub(crate) mod label_selector;
 pub(crate) mod metadata;
+mod scale;
 
 /// Validates an object that is created.
 pub fn create(kind: &Kind, object: &Value) -> Vec<Error> {
@@ -72,6 +73,20 @@ pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
             admissionregistration::validate_status(name, new, &mut errors);
         }
         _ => status::validate(kind, new, &mut errors),
+    }
+    errors
+}
+
+/// Validates the fields that the scale subresource of a custom resource shows; for an update through the status
+/// subresource those of the status.
+pub fn scale(kind: &Kind, object: &Value, is_status: bool) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let custom = kind.custom.as_ref();
+    if let Some(declared) = custom.and_then(|custom| custom.scale.as_ref()) {
+        if !is_status {
+            scale::validate_spec(&mut errors, object, declared);
+        }
+        scale::validate_status(&mut errors, object, declared);
     }
     errors
 }

@@ -60,3 +60,57 @@ async fn invalid_policies_and_bindings_are_rejected_with_all_errors() {
     assert_eq!(causes(&status), expected);
     server.close().await;
 }
+
+#[tokio::test]
+async fn replicas_of_custom_resources_are_bounded() {
+    let server = server().await;
+    let service = server.service();
+    let replicas = json!({"type": "object", "properties": {"r": {"type": "integer"}}});
+    let definition = json!({
+        "metadata": {"name": "sizeds.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "sizeds", "kind": "Sized"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"spec": replicas, "status": replicas},
+                }},
+                "subresources": {"status": {}, "scale": {
+                    "specReplicasPath": ".spec.r", "statusReplicasPath": ".status.r",
+                }},
+            }],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    request(&service, Method::POST, definitions, &definition).await;
+    let path = "/apis/example.com/v1/namespaces/default/sizeds";
+    let object = |spec: Value| json!({"apiVersion": "example.com/v1", "kind": "Sized", "metadata": {"name": "a"}, "spec": spec});
+    for (count, detail) in [
+        (-1_i64, "should be a non-negative integer"),
+        (99_999_999_999, "should be less than or equal to 2147483647"),
+    ] {
+        let body = object(json!({"r": count}));
+        let (code, status) = request(&service, Method::POST, path, &body).await;
+        assert_eq!(code, StatusCode::UNPROCESSABLE_ENTITY);
+        let expected = format!(".spec.r: Invalid value: {count}: {detail}");
+        assert_eq!(causes(&status), [expected]);
+    }
+    let (code, _) = request(&service, Method::POST, path, &object(json!({}))).await;
+    assert_eq!(code, StatusCode::CREATED);
+    let scale = format!("{path}/a/scale");
+    let (code, status) = request(&service, Method::GET, &scale, &Value::Null).await;
+    assert_eq!(code, StatusCode::INTERNAL_SERVER_ERROR);
+    let message = "Internal error occurred: the spec replicas field \".spec.r\" does not exist";
+    assert_eq!(status["message"], message);
+    let body = json!({"spec": {"replicas": -1}});
+    let (_, status) = request(&service, Method::PATCH, &scale, &body).await;
+    let expected = ".spec.r: Invalid value: -1: should be a non-negative integer";
+    assert_eq!(causes(&status), [expected]);
+    let body = json!({"status": {"r": -1}});
+    let main = format!("{path}/a/status");
+    let (_, status) = request(&service, Method::PATCH, &main, &body).await;
+    let expected = ".status.r: Invalid value: -1: should be a non-negative integer";
+    assert_eq!(causes(&status), [expected]);
+    server.close().await;
+}
