@@ -1,14 +1,18 @@
 //! What is rejected, and with which words.
 
-use http::{Method, StatusCode};
+use bytes::Bytes;
+use http::{Method, Request, StatusCode};
+use http_body_util::Full;
+use outrigger_apiserver::server::Service;
 use serde_json::{Value, json};
 
-use crate::requests::{request, server};
+use crate::requests::{read, request, server};
 
 const POLICIES: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies?dryRun=All";
 const BINDINGS: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings?dryRun=All";
+const CONFIGS: &str = "/api/v1/namespaces/default/configmaps";
 
 fn causes(status: &Value) -> Vec<String> {
     let causes = status["details"]["causes"].as_array();
@@ -17,6 +21,19 @@ fn causes(status: &Value) -> Vec<String> {
     causes
         .map(|cause| format!("{}: {}", text(cause, "field"), text(cause, "message")))
         .collect()
+}
+
+/// Sends a body that is no value of `serde_json`, or of another type.
+async fn send_text(
+    service: &Service,
+    (method, path): (Method, &str),
+    kind: &str,
+    body: &'static str,
+) -> (StatusCode, Value) {
+    let request = Request::builder().method(method).uri(path);
+    let request = request.header("content-type", kind);
+    let body = Full::new(Bytes::from_static(body.as_bytes()));
+    read(service.handle(request.body(body).unwrap()).await).await
 }
 
 #[tokio::test]
@@ -112,5 +129,25 @@ async fn replicas_of_custom_resources_are_bounded() {
     let (_, status) = request(&service, Method::PATCH, &main, &body).await;
     let expected = ".status.r: Invalid value: -1: should be a non-negative integer";
     assert_eq!(causes(&status), [expected]);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn escapes_of_surrogates_without_a_partner_are_stored_as_replacement_characters() {
+    let server = server().await;
+    let service = server.service();
+    let body = r#"{"metadata":{"name":"a"},"data":{"a":"\ud800","b":"x\udc00y"}}"#;
+    let (code, created) =
+        send_text(&service, (Method::POST, CONFIGS), "application/json", body).await;
+    assert_eq!(code, StatusCode::CREATED, "{created}");
+    assert_eq!(created["data"], json!({"a": "\u{fffd}", "b": "x\u{fffd}y"}));
+    let path = format!("{CONFIGS}/a");
+    for kind in ["merge-patch+json", "strategic-merge-patch+json"] {
+        let body = r#"{"data":{"a":"\udbffz"}}"#;
+        let kind = format!("application/{kind}");
+        let (code, patched) = send_text(&service, (Method::PATCH, &path), &kind, body).await;
+        assert_eq!(code, StatusCode::OK, "{patched}");
+        assert_eq!(patched["data"]["a"], "\u{fffd}z");
+    }
     server.close().await;
 }
