@@ -229,6 +229,14 @@ fn complete(
     shown: &str,
 ) -> Result<Vec<String>, Status> {
     let ctx = &request.ctx;
+    if patch_type == PatchType::Strategic
+        && object["apiVersion"].is_null()
+        && object["kind"].is_null()
+    {
+        // `FromUnstructured` knows the type. A patch removes both with `$patch: replace`.
+        object["apiVersion"] = ctx.kind.api_version().into();
+        object["kind"] = ctx.kind.kind.clone().into();
+    }
     let is_kind = object["apiVersion"] == ctx.kind.api_version().as_str()
         && object["kind"] == ctx.kind.kind.as_str();
     if !is_kind {

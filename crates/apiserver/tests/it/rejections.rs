@@ -151,3 +151,20 @@ async fn escapes_of_surrogates_without_a_partner_are_stored_as_replacement_chara
     }
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_strategic_patch_that_replaces_the_object_must_name_it() {
+    let server = server().await;
+    let service = server.service();
+    let object = json!({"metadata": {"name": "a"}});
+    request(&service, Method::POST, CONFIGS, &object).await;
+    let path = format!("{CONFIGS}/a");
+    let body = r#"{"$patch":"replace","data":{}}"#;
+    let kind = "application/strategic-merge-patch+json";
+    let (code, status) = send_text(&service, (Method::PATCH, &path), kind, body).await;
+    assert_eq!(code, StatusCode::BAD_REQUEST, "{status}");
+    let message =
+        "the name of the object (a based on URL) was undeterminable: name must be provided";
+    assert_eq!(status["message"], message);
+    server.close().await;
+}
