@@ -1,4 +1,4 @@
-//! What is rejected, and with which words.
+//! What is rejected, and with which words: policies, replicas of custom resources, numbers and tokens out of range.
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
@@ -166,5 +166,21 @@ async fn a_strategic_patch_that_replaces_the_object_must_name_it() {
     let message =
         "the name of the object (a based on URL) was undeterminable: name must be provided";
     assert_eq!(status["message"], message);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn versions_and_tokens_of_the_future_are_too_large() {
+    let server = server().await;
+    let service = server.service();
+    // {"v":"meta.k8s.io/v1","rv":9223372036854775807,"start":"x"}
+    let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6OTIyMzM3MjAzNjg1NDc3NTgwNywic3RhcnQiOiJ4In0";
+    let path = format!("{CONFIGS}?limit=1&continue={token}");
+    let (code, status) = request(&service, Method::GET, &path, &Value::Null).await;
+    assert_eq!(code, StatusCode::GATEWAY_TIMEOUT, "{status}");
+    let path = format!("{CONFIGS}?resourceVersion=18446744073709551616");
+    let (_, status) = request(&service, Method::GET, &path, &Value::Null).await;
+    let message = status["message"].as_str().unwrap_or_default();
+    assert!(message.ends_with(": value out of range"), "{message}");
     server.close().await;
 }
