@@ -250,6 +250,28 @@ pub fn path_segment(value: &str) -> Vec<String> {
         .collect()
 }
 
+/// The format of the reason of a condition, but not its length.
+pub fn condition_reason(value: &str) -> Vec<String> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_reason = value.starts_with(|c: char| c.is_ascii_alphabetic())
+        && value.ends_with(is_word)
+        && value.chars().all(|c| is_word(c) || matches!(c, ',' | ':'));
+    if is_reason {
+        return Vec::new();
+    }
+    vec![pattern(
+        "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'",
+        "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
+        &[
+            "my_name",
+            "MY_NAME",
+            "MyName",
+            "ReasonA,ReasonB",
+            "ReasonA:ReasonB",
+        ],
+    )]
+}
+
 /// `IsValidPercent`.
 pub fn percent(value: &str) -> Vec<String> {
     let digits = value.strip_suffix('%').unwrap_or_default();

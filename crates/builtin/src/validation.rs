@@ -13,9 +13,7 @@
 use outrigger_apimachinery::status::field::Error;
 use serde_json::Value;
 
-use crate::admissionregistration::{
-    mutating_admission_policy, validating_admission_policy, webhook_configuration,
-};
+use crate::admissionregistration;
 use crate::apiextensions::custom_resource_definition;
 use crate::apiregistration::api_service;
 use crate::apps::{daemon_set, deployment, pod_controller, replica_set, stateful_set, status};
@@ -34,15 +32,17 @@ use crate::rbac::{role, role_binding};
 use crate::scheduling::priority_class;
 use crate::storage::storage_class;
 
+pub(crate) mod conditions;
 pub(crate) mod field_checks;
 pub(crate) mod label_selector;
 pub(crate) mod metadata;
+mod scale;
 
 /// Validates an object that is created.
 pub fn create(kind: &Kind, object: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     metadata::create(kind, object, &mut errors);
-    validate_spec(kind, object, &mut errors);
+    validate_spec(kind, object, None, &mut errors);
     match group_and_kind(kind) {
         ("", "Pod") => pod::validate_create(object, &mut errors),
         ("events.k8s.io", "Event") => event::validate_create_events_v1(object, &mut errors),
@@ -58,7 +58,7 @@ pub fn create(kind: &Kind, object: &Value) -> Vec<Error> {
 pub fn update(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     metadata::update(kind, new, old, &mut errors);
-    validate_spec(kind, new, &mut errors);
+    validate_spec(kind, new, Some(old), &mut errors);
     validate_changes(kind, new, old, &mut errors);
     errors
 }
@@ -69,7 +69,24 @@ pub fn update_status(kind: &Kind, new: &Value, old: &Value) -> Vec<Error> {
     metadata::update(kind, new, old, &mut errors);
     match group_and_kind(kind) {
         ("batch", "Job") => job::status::validate(new, old, &mut errors),
+        (admissionregistration::GROUP, name) => {
+            admissionregistration::validate_status(name, new, &mut errors);
+        }
         _ => status::validate(kind, new, &mut errors),
+    }
+    errors
+}
+
+/// Validates the fields that the scale subresource of a custom resource shows; for an update through the status
+/// subresource those of the status.
+pub fn scale(kind: &Kind, object: &Value, is_status: bool) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let custom = kind.custom.as_ref();
+    if let Some(declared) = custom.and_then(|custom| custom.scale.as_ref()) {
+        if !is_status {
+            scale::validate_spec(&mut errors, object, declared);
+        }
+        scale::validate_status(&mut errors, object, declared);
     }
     errors
 }
@@ -81,8 +98,11 @@ fn group_and_kind(kind: &Kind) -> (&str, &str) {
 type Validate = fn(&Value, &mut Vec<Error>);
 
 /// Validates everything but the metadata.
-fn validate_spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
+fn validate_spec(kind: &Kind, object: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
     let validate: Validate = match group_and_kind(kind) {
+        (admissionregistration::GROUP, name) => {
+            return admissionregistration::validate(name, object, old, errors);
+        }
         ("", "Pod") => pod::validate,
         ("", "ConfigMap") => config_map::validate,
         ("", "Secret") => secret::validate,
@@ -108,15 +128,6 @@ fn validate_spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
         ("discovery.k8s.io", "EndpointSlice") => endpoint_slice::validate,
         ("autoscaling", "HorizontalPodAutoscaler") => horizontal_pod_autoscaler::validate,
         ("policy", "PodDisruptionBudget") => pod_disruption_budget::validate,
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
-            validating_admission_policy::validate
-        }
-        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => {
-            mutating_admission_policy::validate
-        }
-        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding") => {
-            mutating_admission_policy::validate_binding
-        }
         ("rbac.authorization.k8s.io", "Role") => role::validate_role,
         ("rbac.authorization.k8s.io", "ClusterRole") => role::validate_cluster_role,
         ("rbac.authorization.k8s.io", "RoleBinding") => role_binding::validate_role_binding,
@@ -131,10 +142,6 @@ fn validate_spec(kind: &Kind, object: &Value, errors: &mut Vec<Error>) {
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             custom_resource_definition::validate
         }
-        (
-            "admissionregistration.k8s.io",
-            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
-        ) => webhook_configuration::validate,
         _ => return,
     };
     validate(object, errors);

@@ -150,6 +150,19 @@ impl Type {
         }
     }
 
+    /// The type with its parameters, as `Type.String` of cel-go formats it; compile errors have shorter names.
+    #[must_use]
+    pub fn declared_name(&self) -> String {
+        let name = self.runtime_name();
+        match self.parameters() {
+            [] => name.to_owned(),
+            parameters => {
+                let parameters: Vec<_> = parameters.iter().map(Self::declared_name).collect();
+                format!("{name}({})", parameters.join(", "))
+            }
+        }
+    }
+
     /// The name that `type()` and messages of the evaluator show, without parameters.
     pub(crate) fn runtime_name(&self) -> &str {
         match self {

@@ -1,5 +1,6 @@
 //! `encoding/json`: strings, floats and decoded values as `json.Marshal` writes them, and the errors of its scanner.
 
+mod characters;
 mod syntax;
 
 use serde_json::Value;
@@ -7,6 +8,7 @@ use serde_json::Value;
 use crate::strconv;
 use crate::unicode::{self, RUNE_ERROR};
 
+pub use characters::replace_invalid_characters;
 pub use syntax::{SyntaxError, check_valid, literal_contexts};
 
 /// `json.Marshal` of a decoded JSON value: sorted keys, and `<`, `>` and `&` escaped.

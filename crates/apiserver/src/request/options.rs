@@ -1,5 +1,7 @@
 //! The options of writes and deletions: dry run, field manager, field validation, propagation policy.
 
+use std::num::{IntErrorKind, ParseIntError};
+
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::{self, quote};
@@ -182,10 +184,16 @@ impl DeleteOptions {
 
 /// Parses a resource version.
 pub(crate) fn parse_revision(text: &str) -> Result<u64, Status> {
-    text.parse().map_err(|_| {
+    // Go takes no sign.
+    let digits = text.strip_prefix('+').map_or(text, |_| "");
+    digits.parse().map_err(|error: ParseIntError| {
+        let why = match error.kind() {
+            IntErrorKind::PosOverflow => "value out of range",
+            _ => "invalid syntax",
+        };
         let quoted = quote(text);
         Status::unknown(format!(
-            "resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
+            "resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: {why}"
         ))
     })
 }

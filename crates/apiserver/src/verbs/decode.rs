@@ -244,12 +244,16 @@ fn parse(
     let kind = &ctx.kind;
     let unrecognized = |why: &str| unrecognized(&kind.kind, why, &ctx.body);
     let is_custom = kind.custom.is_some();
+    // The real server finds version and kind before it reads the number.
+    let json_failure = |why: DecodeError| match why {
+        DecodeError::NumberOutOfRange(_) => cannot_be_handled(&kind.kind, &kind.version, &why),
+        why => unrecognized(&json_error(&why)),
+    };
     let (mut value, strict_errors) = match format {
         BodyFormat::Json if validation == FieldValidation::Ignore || is_custom => {
-            strict::parse(&ctx.body).map_err(|why| unrecognized(&json_error(&why)))?
+            strict::parse(&ctx.body).map_err(json_failure)?
         }
-        BodyFormat::Json => strict::parse_typed(&ctx.body, schema.root())
-            .map_err(|why| unrecognized(&json_error(&why)))?,
+        BodyFormat::Json => strict::parse_typed(&ctx.body, schema.root()).map_err(json_failure)?,
         BodyFormat::Yaml => {
             let value = yaml_value(&ctx.body).map_err(|why| unrecognized(&why))?;
             (value, yaml_strict_errors(&ctx.body, validation))

@@ -131,8 +131,12 @@ fn snapshot(
             return Err(Status::bad_request(why));
         }
         let (revision, key) = parse_token(ctx, &options.continue_token)?;
+        let current = store.revision();
         let snapshot = match revision {
             None => store.snapshot(),
+            Some(revision) if revision > current => {
+                return Err(Status::too_large_resource_version(revision, current));
+            }
             Some(revision) => store
                 .snapshot_at(revision)
                 .map_err(|_| Status::expired(TOO_OLD))?,

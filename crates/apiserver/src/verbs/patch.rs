@@ -7,7 +7,7 @@ use outrigger_builtin::defaults;
 use outrigger_structural::depth;
 use outrigger_structural::merge::ApplyError;
 use outrigger_structural::patch::{self, Decoding, Patched};
-use outrigger_structural::schema::DecodeError;
+use outrigger_structural::schema::{DecodeError, strict};
 use serde_json::Value;
 
 use super::request_context::RequestContext;
@@ -109,7 +109,7 @@ fn applied(request: &mut WriteRequest<'_, '_>, live: Option<&Value>) -> Result<V
         Status::bad_request(format!("error decoding YAML: {}", error.full_text()))
     })?;
     if !applied.is_object() {
-        let found = outrigger_structural::schema::strict::json_type(&applied);
+        let found = strict::json_type(&applied);
         return Err(Status::bad_request(format!(
             "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
         )));
@@ -196,7 +196,7 @@ fn patched(
             go_format::patched(&object, text.contains("metadata"))
         }
         PatchType::Strategic | PatchType::Apply => {
-            let patch = serde_json::from_slice(&body).unwrap_or_default();
+            let patch = strict::parse(&body).map_or_else(|_| Value::Null, |(patch, _)| patch);
             go_format::go_map(&patch)
         }
     };
@@ -229,6 +229,14 @@ fn complete(
     shown: &str,
 ) -> Result<Vec<String>, Status> {
     let ctx = &request.ctx;
+    if patch_type == PatchType::Strategic
+        && object["apiVersion"].is_null()
+        && object["kind"].is_null()
+    {
+        // `FromUnstructured` knows the type. A patch removes both with `$patch: replace`.
+        object["apiVersion"] = ctx.kind.api_version().into();
+        object["kind"] = ctx.kind.kind.clone().into();
+    }
     let is_kind = object["apiVersion"] == ctx.kind.api_version().as_str()
         && object["kind"] == ctx.kind.kind.as_str();
     if !is_kind {

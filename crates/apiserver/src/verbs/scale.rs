@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use outrigger_apimachinery::GroupKind;
+use outrigger_apimachinery::status::field::{self, quote};
 use outrigger_apimachinery::status::{Reason, Status};
 use outrigger_builtin::kinds::Kind;
 use outrigger_structural::merge::{self, FieldManager, Path, ReplicasPathMappings};
@@ -18,6 +20,8 @@ use crate::request::{FieldValidation, WriteOptions};
 
 const VERSION: &str = "autoscaling/v1";
 const ATTEMPTS: usize = 16;
+/// Stands for replicas that a custom resource does not have, while its scale is written.
+const UNSET: i32 = i32::MIN;
 
 pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
     let key = ctx.key()?;
@@ -26,6 +30,7 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
     if ctx.verb == "get" {
         let object = ctx.state.store.get(&key).ok_or(missing)?;
         let parent = response::served_value(ctx.state, &ctx.kind, &object)?;
+        fields.require_replicas(&ctx.kind, &parent)?;
         return Ok(ApiResponse::ok(Content::Value(without_managed_fields(
             fields.scale_of(&ctx.kind, &parent)?,
         ))));
@@ -52,9 +57,13 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
             .get(&key)
             .ok_or_else(|| missing.clone())?;
         let parent = response::served_value(request.ctx.state, &request.ctx.kind, &old)?;
-        let scale = fields.scale_of(&request.ctx.kind, &parent)?;
+        let mut scale = fields.scale_of(&request.ctx.kind, &parent)?;
+        if fields.require_replicas(&request.ctx.kind, &parent).is_err() {
+            scale["spec"]["replicas"] = UNSET.into();
+        }
         let written = updated_scale(&request, form, &scale)?;
         check_version(request.ctx, &written, &scale)?;
+        fields.check_set(&written)?;
         let new = fields.scaled(&request.ctx.kind, &parent, &written)?;
         match request.replace(new, &old, &parent).await {
             Ok(outcome) => {
@@ -149,6 +158,8 @@ fn updated_scale(
 
 /// The paths of the fields of a scale in its parent.
 struct ScaleFields {
+    /// The path of the replicas as it was declared.
+    declared: String,
     spec: Vec<String>,
     status: Vec<String>,
     selector: Option<Vec<String>>,
@@ -168,11 +179,13 @@ impl ScaleFields {
             .and_then(|custom| custom.scale.as_ref());
         match custom {
             Some(scale) => Self {
+                declared: scale.spec_replicas.clone(),
                 spec: parts(&scale.spec_replicas),
                 status: parts(&scale.status_replicas),
                 selector: scale.label_selector.as_deref().map(parts),
             },
             None => Self {
+                declared: ".spec.replicas".to_owned(),
                 spec: parts("spec.replicas"),
                 status: parts("status.replicas"),
                 selector: None,
@@ -183,6 +196,28 @@ impl ScaleFields {
     fn paths(&self, kind: &Kind) -> ReplicasPathMappings {
         let path = Path::of_fields(self.spec.iter().map(String::as_str));
         [(kind.api_version(), Some(path))].into()
+    }
+
+    /// Rejects a custom resource without replicas, which has no scale.
+    fn require_replicas(&self, kind: &Kind, parent: &Value) -> Result<(), Status> {
+        if kind.custom.is_none() || get(parent, &self.spec).is_some() {
+            return Ok(());
+        }
+        let path = quote(&self.declared);
+        Err(Status::internal(format!(
+            "the spec replicas field {path} does not exist"
+        )))
+    }
+
+    /// Rejects a scale that does not set the replicas of a custom resource without any.
+    fn check_set(&self, scale: &Value) -> Result<(), Status> {
+        if scale["spec"]["replicas"] != UNSET {
+            return Ok(());
+        }
+        let path = quote(&self.declared);
+        Err(Status::bad_request(format!(
+            "the spec replicas field {path} cannot be empty"
+        )))
     }
 
     fn scale_of(&self, kind: &Kind, parent: &Value) -> Result<Value, Status> {
@@ -237,21 +272,13 @@ impl ScaleFields {
     fn scaled(&self, kind: &Kind, parent: &Value, scale: &Value) -> Result<Value, Status> {
         let mut new = parent.clone();
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 {
+        // Custom resources are validated as a whole.
+        if replicas < 0 && kind.custom.is_none() {
             let name = parent["metadata"]["name"].as_str().unwrap_or_default();
-            let spec = outrigger_apimachinery::status::field::Path::root("spec");
-            let path = spec.child("replicas");
+            let path = field::Path::root("spec");
             let detail = "must be greater than or equal to 0";
-            if kind.custom.is_some() {
-                let path = outrigger_apimachinery::status::field::Path::root(".spec.replicas");
-                let detail = "should be a non-negative integer";
-                let error =
-                    outrigger_apimachinery::status::field::Error::invalid(&path, replicas, detail);
-                return Err(Status::invalid(kind.group_kind(), name, &[error]));
-            }
-            let error =
-                outrigger_apimachinery::status::field::Error::invalid(&path, replicas, detail);
-            let kind = outrigger_apimachinery::GroupKind::new("autoscaling", "Scale");
+            let error = field::Error::invalid(&path.child("replicas"), replicas, detail);
+            let kind = GroupKind::new("autoscaling", "Scale");
             return Err(Status::invalid(kind, name, &[error]));
         }
         put(&mut new, &self.spec, replicas.into());

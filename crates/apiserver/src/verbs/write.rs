@@ -370,6 +370,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
                 schema::validate_custom_resource
             };
             errors.extend(self.ctx.evaluate(|| validate(new, old, root))?);
+            errors.extend(validation::scale(kind, new, is_status));
         } else if self.subresource.is_empty() {
             let validate = || kind.strategy.validate_schemas(new);
             errors.extend(self.ctx.evaluate(validate)?);

@@ -311,3 +311,30 @@ async fn mandatory_flow_schemas_and_priority_levels_are_restored() {
     }
     server.close().await;
 }
+
+#[tokio::test]
+async fn a_namespace_is_deleted_with_an_object_that_waits_for_itself_in_the_foreground() {
+    let (server, client) = server().await;
+    let namespace = ResourcePath::all("v1", "namespaces").named("n");
+    let object = json!({"metadata": {"name": "n"}});
+    client.create(&namespace, &object).await.unwrap();
+    let config = |name: &str| {
+        ResourcePath::all("v1", "configmaps")
+            .in_namespace("n")
+            .named(name)
+    };
+    let object = json!({"metadata": {"name": "own"}});
+    let own = client.create(&config(""), &object).await.unwrap();
+    let reference = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "own", "uid": own["metadata"]["uid"],
+        "blockOwnerDeletion": true,
+    });
+    let change = json!({"metadata": {"ownerReferences": [reference]}});
+    let patched = client.patch(&config("own"), Patch::Merge, &change).await;
+    patched.unwrap();
+    let options = json!({"propagationPolicy": "Foreground"});
+    client.delete(&config("own"), &options).await.unwrap();
+    client.delete(&namespace, &json!({})).await.unwrap();
+    until(&client, &namespace, |namespace| namespace.is_none()).await;
+    server.close().await;
+}

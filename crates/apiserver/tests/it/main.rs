@@ -10,6 +10,7 @@ mod lists;
 mod numeric_limits;
 mod panics;
 mod races;
+mod rejections;
 mod requests;
 mod server;
 mod transport;

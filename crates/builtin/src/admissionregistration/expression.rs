@@ -19,17 +19,20 @@ pub enum Purpose {
     ApplyConfiguration,
     /// A list of operations of a mutating admission policy.
     JsonPatch,
+    /// The value of an audit annotation; null for none.
+    AuditAnnotation,
 }
 
 impl Purpose {
-    /// The type that the expression must have; none for any.
-    fn type_(self) -> Option<Type> {
+    /// The types that the expression may have; none for any.
+    fn types(self) -> Vec<Type> {
         match self {
-            Self::Variable => None,
-            Self::Condition | Self::Validation => Some(Type::Bool),
-            Self::Message => Some(Type::String),
-            Self::ApplyConfiguration => Some(Type::object("Object")),
-            Self::JsonPatch => Some(Type::list(Type::object("JSONPatch"))),
+            Self::Variable => Vec::new(),
+            Self::Condition | Self::Validation => vec![Type::Bool],
+            Self::Message => vec![Type::String],
+            Self::ApplyConfiguration => vec![Type::object("Object")],
+            Self::JsonPatch => vec![Type::list(Type::object("JSONPatch"))],
+            Self::AuditAnnotation => vec![Type::String, Type::Null],
         }
     }
 }
@@ -53,6 +56,14 @@ impl Compiler {
         Self {
             env: environment(spec),
             variables: has_variables.then(Vec::new),
+        }
+    }
+
+    /// For a webhook, which has match conditions only.
+    pub fn webhook() -> Self {
+        Self {
+            env: environment(&Value::Null),
+            variables: None,
         }
     }
 
@@ -84,8 +95,9 @@ impl Compiler {
         let compiled = self.env(purpose).compile(text);
         let compiled = compiled.map_err(|issues| format!("compilation failed: {issues}"))?;
         let found = compiled.output_type();
-        if let Some(type_) = purpose.type_().filter(|type_| type_ != found) {
-            return Err(format!("must evaluate to {type_} but got {found}"));
+        let types = purpose.types();
+        if !types.is_empty() && !types.contains(found) {
+            return Err(wrong_type(&types, found));
         }
         let program = compiled.program();
         let program = program.map_err(|error| format!("program instantiation failed: {error}"))?;
@@ -110,6 +122,18 @@ impl Compiler {
                 .variable("variables", Type::object(VARIABLES))
                 .object(VARIABLES, variables.iter().cloned()),
             _ => env,
+        }
+    }
+}
+
+fn wrong_type(expected: &[Type], found: &Type) -> String {
+    let found = found.declared_name();
+    match expected {
+        [type_] => format!("must evaluate to {} but got {found}", type_.declared_name()),
+        several => {
+            let names: Vec<_> = several.iter().map(Type::declared_name).collect();
+            let names = names.join(" ");
+            format!("must evaluate to one of [{names}] but got {found}")
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
 use outrigger_apimachinery::syntax;
+use outrigger_gostd::unicode;
 use serde_json::{Map, Value, json};
 
 use crate::fields::{list, object_mut, set_missing, str_field, text, texts};
@@ -193,6 +194,7 @@ fn validate_versions(errors: &mut Vec<Error>, versions: &[Value]) {
     for (index, version) in versions.iter().enumerate() {
         let in_list = path.index(index);
         let field = if is_single { &SPEC } else { &in_list };
+        validate_deprecation_warning(errors, &in_list.child("deprecationWarning"), version);
         if !version["schema"]["openAPIV3Schema"].is_object() {
             let field = in_list.child("schema");
             errors.push(Error::required(&field.child("openAPIV3Schema"), ""));
@@ -208,6 +210,29 @@ fn validate_versions(errors: &mut Vec<Error>, versions: &[Value]) {
         validate_scale(errors, &field.child("subresources"), version);
         validate_printer_columns(errors, &field.child("additionalPrinterColumns"), version);
         selectable_fields::validate(errors, field, version, is_single);
+    }
+}
+
+fn validate_deprecation_warning(errors: &mut Vec<Error>, path: &Path<'_>, version: &Value) {
+    let Some(warning) = version["deprecationWarning"].as_str() else {
+        return;
+    };
+    let mut push = |detail: String| errors.push(Error::invalid(path, warning, detail));
+    if version["deprecated"] != true {
+        push("can only be set for deprecated versions".to_owned());
+        return;
+    }
+    if warning.len() > 256 {
+        push("must be <= 256 characters long".to_owned());
+    }
+    if warning.is_empty() {
+        push("must not be an empty string".to_owned());
+    }
+    let mut characters = warning.char_indices();
+    if let Some((at, _)) = characters.find(|(_, c)| !unicode::is_print(*c)) {
+        push(format!(
+            "must only contain printable UTF-8 characters; non-printable character found at index {at}"
+        ));
     }
 }
 

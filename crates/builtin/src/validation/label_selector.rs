@@ -17,6 +17,19 @@ pub(crate) fn validate(errors: &mut Vec<Error>, path: &Path<'_>, selector: &Valu
     }
 }
 
+/// Like [`validate`], but does not check the values of expressions, which old versions of Kubernetes did not either.
+pub(crate) fn validate_allowing_any_value(
+    errors: &mut Vec<Error>,
+    path: &Path<'_>,
+    selector: &Value,
+) {
+    validate_labels(errors, &path.child("matchLabels"), &selector["matchLabels"]);
+    let field = path.child("matchExpressions");
+    for (index, expression) in list(selector, "matchExpressions").iter().enumerate() {
+        validate_requirement(errors, &field.index(index), expression, &[]);
+    }
+}
+
 fn validate_expression(errors: &mut Vec<Error>, path: &Path<'_>, expression: &Value) {
     validate_requirement(errors, path, expression, &[]);
     let field = path.child("values");

@@ -25,6 +25,9 @@ pub enum DecodeError {
         field: String,
         go_type: String,
     },
+    /// `json.UnmarshalTypeError` of a number that is no float64.
+    #[error("json: cannot unmarshal number {0} into Go value of type float64")]
+    NumberOutOfRange(String),
     #[error("{0}")]
     Invalid(String),
 }

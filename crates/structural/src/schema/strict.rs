@@ -1,10 +1,11 @@
 //! Strict decoding: parses JSON and reports duplicate fields, and fields that a built-in kind does not have, in the
 //! order of the text.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 
-use outrigger_gostd::json::check_valid;
+use outrigger_gostd::json::{check_valid, replace_invalid_characters};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -29,6 +30,24 @@ pub fn parse_typed(bytes: &[u8], schema: SchemaRef<'_>) -> Result<Parsed, Decode
 }
 
 fn parse_with(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<Parsed, DecodeError> {
+    let error = match parse_text(bytes, schema) {
+        Ok(parsed) => return Ok(parsed),
+        Err(error) => error,
+    };
+    check_valid(bytes).map_err(|syntax| DecodeError::new(syntax.to_string()))?;
+    // Valid JSON that serde_json does not parse has characters that only Go accepts, has a number that is no float64,
+    // or is nested too deep.
+    if let Cow::Owned(replaced) = replace_invalid_characters(bytes) {
+        return parse_with(&replaced, schema);
+    }
+    Err(if is_out_of_range(&error) {
+        DecodeError::NumberOutOfRange(number_at(bytes, &error))
+    } else {
+        DecodeError::new(depth::EXCEEDED)
+    })
+}
+
+fn parse_text(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<Parsed, serde_json::Error> {
     let reader = Reader {
         path: RefCell::new(String::new()),
         strict_errors: RefCell::new(Vec::new()),
@@ -38,22 +57,25 @@ fn parse_with(bytes: &[u8], schema: Option<SchemaRef<'_>>) -> Result<Parsed, Dec
         reader: &reader,
         schema,
     };
-    let value = seed
-        .deserialize(&mut json)
-        .and_then(|value| json.end().map(|()| value));
-    match value {
-        Ok(value) => Ok((value, reader.strict_errors.into_inner())),
-        Err(error) => Err(DecodeError::new(match check_valid(bytes) {
-            Err(syntax) => syntax.to_string(),
-            // Valid JSON that serde_json does not parse has a number that is no float64, or is nested too deep.
-            Ok(()) if error.is_syntax() && !is_out_of_range(&error) => depth::EXCEEDED.to_owned(),
-            Ok(()) => error.to_string(),
-        })),
-    }
+    let value = seed.deserialize(&mut json)?;
+    json.end()?;
+    Ok((value, reader.strict_errors.into_inner()))
 }
 
 fn is_out_of_range(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("number out of range")
+}
+
+/// The number that an error is about.
+fn number_at(bytes: &[u8], error: &serde_json::Error) -> String {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let before = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len);
+    let at = before.sum::<usize>() + error.column();
+    let is_part = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let text = &bytes[..at.min(bytes.len())];
+    let start = text.len() - text.iter().rev().take_while(is_part).count();
+    let end = text.len() + bytes[text.len()..].iter().take_while(is_part).count();
+    String::from_utf8_lossy(&bytes[start..end]).into_owned()
 }
 
 /// The name of the type of a value, as in messages of Go's decoder.
@@ -213,9 +235,28 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_no_float64_is_not_reported_as_nesting() {
-        let error = parse(br#"{"a":1e400}"#).unwrap_err();
-        assert!(error.to_string().contains("number out of range"), "{error}");
+    fn a_number_that_is_no_float64_is_reported_with_its_text() {
+        for (text, number) in [
+            ("{\"a\":1e400}", "1e400"),
+            ("{\n\"a\": [-1.5e+999, 2]\n}", "-1.5e+999"),
+            ("1e400", "1e400"),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err();
+            let expected = DecodeError::NumberOutOfRange(number.to_owned());
+            assert_eq!(error, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn characters_that_do_not_exist_are_replaced_like_in_go() {
+        let text = br#"{"\udc00":"x\ud800y","pair":"\ud83d\ude00","escaped":"\\ud800"}"#;
+        let (value, _) = parse(text).unwrap();
+        let expected = serde_json::json!({
+            "\u{fffd}": "x\u{fffd}y", "pair": "\u{1f600}", "escaped": "\\ud800",
+        });
+        assert_eq!(value, expected);
+        let (value, _) = parse(b"[\"\xff(\"]").unwrap();
+        assert_eq!(value, serde_json::json!(["\u{fffd}("]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::conditions;
 use crate::controllers;
-use crate::request::DeleteOptions;
+use crate::request::{DeleteOptions, Propagation};
 use crate::server::State;
 use crate::verbs::{DeleteOutcome, delete_object, write_value};
 
@@ -133,6 +133,8 @@ async fn delete_all(state: &Arc<State>, kind: &Kind, namespace: &str, remaining:
     let options = DeleteOptions {
         // No kubelet terminates the pods.
         grace_period: Some(0),
+        // Drops the finalizer of an earlier foreground deletion: dependents are deleted here anyway.
+        propagation: Some(Propagation::Background),
         ..DeleteOptions::default()
     };
     for object in state.store.snapshot().list(&scope) {

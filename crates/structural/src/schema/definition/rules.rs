@@ -1,6 +1,7 @@
 //! Validates `x-kubernetes-validations`.
 
-use outrigger_apimachinery::status::field::{self, ErrorType};
+use outrigger_apimachinery::status::field::{self, BadValue, ErrorType};
+use outrigger_gostd::json::{marshal, marshal_string};
 use serde_json::Value;
 
 use super::costs::Costs;
@@ -46,7 +47,7 @@ pub(super) fn validate_expressions(
         errors.extend(costs.observe("estimated rule cost", &at, cost));
         if let Err(error) = &rule.program {
             let detail = error.to_string();
-            errors.push(field::Error::invalid(at.as_str(), value.clone(), detail));
+            errors.push(field::Error::invalid(at.as_str(), in_go(value), detail));
         }
         let at_message = format!("{field}.messageExpression");
         match &rule.message_program {
@@ -57,7 +58,7 @@ pub(super) fn validate_expressions(
             }
             Err(error) => {
                 let detail = error.to_string();
-                errors.push(field::Error::invalid(at_message, value.clone(), detail));
+                errors.push(field::Error::invalid(at_message, in_go(value), detail));
             }
         }
         let optional = value.get("optionalOldSelf").filter(|flag| !flag.is_null());
@@ -77,6 +78,21 @@ pub(super) fn validate_expressions(
         }
     }
     errors
+}
+
+/// A rule as kube-apiserver formats it in messages: with the names of the fields in Go, and those that are absent.
+fn in_go(rule: &Value) -> BadValue {
+    let text = |name: &str| marshal_string(rule[name].as_str().unwrap_or_default());
+    let optional = |name: &str| marshal(&rule[name]);
+    BadValue::verbatim(format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",
+        text("rule"),
+        text("message"),
+        text("messageExpression"),
+        optional("reason"),
+        text("fieldPath"),
+        optional("optionalOldSelf"),
+    ))
 }
 
 fn validate_rule(schema: &Object, rule: &Object, path: &str, errors: &mut Vec<field::Error>) {
