@@ -242,6 +242,7 @@ fn from_node(outcome: AttemptOutcome) -> Outcome {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     use outrigger_node::Entry;
 
@@ -354,6 +355,14 @@ mod tests {
         assert!(error.contains(&files.display().to_string()), "{error}");
     }
 
+    /// This machine, with its state in `root`, and a hook on it.
+    fn local_machine(root: &Path, hook: &Path, script: &str) -> SshMachine {
+        fs_err::write(hook, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs_err::set_permissions(hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let state = root.join("state").display().to_string();
+        SshMachine(Machine::local_with_state(Some(state)))
+    }
+
     /// Needs root, to give a folder to another user.
     #[tokio::test]
     async fn a_hook_that_another_user_could_replace_is_not_run() {
@@ -361,11 +370,7 @@ mod tests {
         let folder = root.path().join("hooks");
         let hook = folder.join("hook");
         fs_err::create_dir(&folder).unwrap();
-        fs_err::write(&hook, "#!/bin/sh\necho ran\n").unwrap();
-        fs_err::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .unwrap();
-        let state = root.path().join("state").display().to_string();
-        let machine = SshMachine(Machine::local_with_state(Some(state)));
+        let machine = local_machine(root.path(), &hook, "echo ran");
         let command = Command {
             program: hook.display().to_string(),
             arguments: Vec::new(),
@@ -392,11 +397,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (hook, contexts) = (root.path().join("hook"), root.path().join("contexts"));
         fs_err::create_dir(&contexts).unwrap();
-        fs_err::write(&hook, "#!/bin/sh\nls \"$TMPDIR\"\nsleep 100\n").unwrap();
-        fs_err::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .unwrap();
-        let state = root.path().join("state").display().to_string();
-        let machine = SshMachine(Machine::local_with_state(Some(state)));
+        let machine = local_machine(root.path(), &hook, "ls \"$TMPDIR\"\nsleep 100");
         let command = Command {
             program: hook.display().to_string(),
             arguments: Vec::new(),

@@ -1,14 +1,13 @@
 //! Changes and deletes clusters. One that mirrors an object of TKEStack follows it, so that the object is changed.
 
 use kube::api::DeleteParams;
-use outrigger_api::annotation::FORCE;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::compat::tkestack_cluster;
 use outrigger_cluster::lifecycle;
 
 use super::{clusters, explain};
 use crate::commands::plugin::connect::Connection;
-use crate::commands::plugin::edit::edit_object;
+use crate::commands::plugin::edit::{edit_object, force_removal};
 use crate::commands::plugin::origin::Origin;
 use crate::report::note;
 
@@ -53,13 +52,8 @@ pub(super) async fn delete(
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
     let api = clusters(connection);
     if force {
-        // The annotation is for the controller, which reads it from the cluster.
-        let annotate = |cluster: &mut Cluster| {
-            let annotations = cluster.metadata.annotations.get_or_insert_default();
-            annotations.insert(FORCE.to_owned(), "true".to_owned());
-            Ok(())
-        };
-        edit_object(&api, name, dry_run, annotate, explain).await?;
+        // The controller reads the annotation from the cluster, also from one that mirrors an object.
+        force_removal(&api, name, dry_run, explain).await?;
     }
     let parameters = DeleteParams {
         dry_run,

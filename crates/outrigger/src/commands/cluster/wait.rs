@@ -8,7 +8,7 @@ use outrigger_api::step::FlowName;
 use outrigger_cluster::lifecycle;
 use outrigger_cluster::status::ACCEPTED;
 
-use crate::commands::plugin::progress::{Awaited, Key};
+use crate::commands::plugin::progress::{Awaited, Key, phase_and_message};
 use crate::commands::plugin::wait_condition::WaitStatus;
 
 /// What a command waits for.
@@ -57,11 +57,7 @@ impl Awaited for Cluster {
 
     fn describe(&self) -> String {
         let status = self.status.clone().unwrap_or_default();
-        let phase = format!("{:?}", status.phase);
-        match status.message.as_str() {
-            "" => phase,
-            message => format!("{phase}: {message}"),
-        }
+        phase_and_message(status.phase, &status.message)
     }
 
     fn api(client: &Client, _: &[Key]) -> Api<Self> {

@@ -4,14 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use kube::api::DeleteParams;
-use outrigger_api::annotation::FORCE;
 use outrigger_api::machine::{Machine, MachineRole};
 
 use super::wait::MachineCondition;
 use super::{explain, machines};
 use crate::commands::cluster::change::{ChangeFlags, Outcome};
 use crate::commands::plugin::connect::Connection;
-use crate::commands::plugin::edit::edit_object;
+use crate::commands::plugin::edit::force_removal;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
@@ -63,12 +62,7 @@ async fn remove(
         return Err(error).hint(format!("remove it from spec.machines of cluster {cluster}"));
     }
     if force {
-        let annotate = |machine: &mut Machine| {
-            let annotations = machine.metadata.annotations.get_or_insert_default();
-            annotations.insert(FORCE.to_owned(), "true".to_owned());
-            Ok(())
-        };
-        edit_object(&api, name, dry_run, annotate, explain).await?;
+        force_removal(&api, name, dry_run, explain).await?;
     }
     let parameters = DeleteParams {
         dry_run,

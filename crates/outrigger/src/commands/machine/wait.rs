@@ -4,7 +4,7 @@ use kube::{Api, Client};
 use outrigger_api::machine::{Machine, MachinePhase};
 use outrigger_cluster::lifecycle;
 
-use crate::commands::plugin::progress::{Awaited, Key};
+use crate::commands::plugin::progress::{Awaited, Key, phase_and_message};
 use crate::commands::plugin::wait_condition::WaitStatus;
 
 /// What a command waits for.
@@ -48,11 +48,7 @@ impl Awaited for Machine {
 
     fn describe(&self) -> String {
         let status = self.status.clone().unwrap_or_default();
-        let phase = format!("{:?}", status.phase);
-        match status.message.as_str() {
-            "" => phase,
-            message => format!("{phase}: {message}"),
-        }
+        phase_and_message(status.phase, &status.message)
     }
 
     fn api(client: &Client, _: &[Key]) -> Api<Self> {

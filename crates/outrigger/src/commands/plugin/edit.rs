@@ -2,8 +2,9 @@
 
 use std::fmt::Debug;
 
-use kube::Api;
 use kube::api::PostParams;
+use kube::{Api, ResourceExt};
+use outrigger_api::annotation::FORCE;
 use outrigger_api::compat::ForeignKind;
 use outrigger_api::plugin::Plugin;
 use serde::Serialize;
@@ -87,4 +88,23 @@ where
             Err(error) => return Err(explain(&error, Some(name))),
         }
     }
+}
+
+/// Annotates an object for its controller: it is let go even if what it stands for cannot be cleaned up.
+pub(crate) async fn force_removal<K>(
+    api: &Api<K>,
+    name: &str,
+    dry_run: bool,
+    explain: impl Fn(&kube::Error, Option<&str>) -> anyhow::Error,
+) -> anyhow::Result<()>
+where
+    K: Clone + PartialEq + Debug + DeserializeOwned + Serialize + ResourceExt,
+{
+    let annotate = |object: &mut K| {
+        let annotations = object.annotations_mut();
+        annotations.insert(FORCE.to_owned(), "true".to_owned());
+        Ok(())
+    };
+    let annotated = edit_object(api, name, dry_run, annotate, explain).await;
+    annotated.map(drop)
 }

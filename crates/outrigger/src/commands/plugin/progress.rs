@@ -13,6 +13,7 @@ use outrigger_api::duration;
 use serde::de::DeserializeOwned;
 
 use super::wait_condition::WaitStatus;
+use crate::printable;
 use crate::report::{HintExt as _, hinted, note};
 
 /// The flags of verbs that can wait for the controller.
@@ -81,6 +82,14 @@ pub(crate) trait Awaited:
     /// What to do about an object that has failed.
     fn failure_hint(_: &Key) -> Option<String> {
         None
+    }
+}
+
+/// The state of an object in one line.
+pub(crate) fn phase_and_message(phase: impl Debug, message: &str) -> String {
+    match printable::joined(message).as_str() {
+        "" => format!("{phase:?}"),
+        message => format!("{phase:?}: {message}"),
     }
 }
 

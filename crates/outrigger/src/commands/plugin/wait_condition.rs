@@ -5,8 +5,7 @@ use outrigger_api::annotation::{RECONCILE, SUSPEND};
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_api::reason::Reason;
 
-use super::progress::{Awaited, Key};
-use crate::printable;
+use super::progress::{Awaited, Key, phase_and_message};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum WaitCondition {
@@ -146,14 +145,9 @@ fn pending_request(plugin: &Plugin) -> Option<WaitStatus> {
 
 /// The phase, and the message of the Ready condition in one line.
 pub(super) fn describe(plugin: &Plugin) -> String {
-    let phase = format!("{:?}", plugin.phase());
-    match plugin
-        .condition("Ready")
-        .map(|ready| ready.message.as_str())
-    {
-        None | Some("") => phase,
-        Some(message) => format!("{phase}: {}", printable::joined(message)),
-    }
+    let ready = plugin.condition("Ready");
+    let message = ready.map(|ready| ready.message.as_str());
+    phase_and_message(plugin.phase(), message.unwrap_or_default())
 }
 
 #[cfg(test)]
