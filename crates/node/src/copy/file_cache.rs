@@ -152,7 +152,7 @@ impl FileCache {
         Ok(file)
     }
 
-    /// The only copy of a content; `None` if there is no room for it.
+    /// Shares these bytes with every file that has the same digest; `None` if there is no room for them.
     fn keep(&self, digest: &str, bytes: Vec<u8>) -> Option<Arc<Content>> {
         let mut shared = self.shared();
         if let Some(known) = shared.contents.get(digest).and_then(Weak::upgrade) {
