@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::checker;
 use crate::compiled::Compiled;
 use crate::decl::DeclType;
+use crate::identifier;
 use crate::parser;
-use crate::schema;
 use crate::source::Issues;
 use crate::types::Type;
 
@@ -102,7 +102,7 @@ impl Env {
         }
         let fields = self.objects.get(object)?;
         let field = fields.get(field).or_else(|| {
-            let is_keyword = schema::is_reserved(field);
+            let is_keyword = identifier::is_reserved(field);
             is_keyword.then(|| fields.get(&format!("__{field}__")))?
         });
         field.cloned()

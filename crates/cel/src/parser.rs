@@ -7,6 +7,7 @@ mod unescape;
 use std::sync::Arc;
 
 use crate::ast::{Entry, Expr, Field, Kind, List, Literal, Select, Struct};
+use crate::identifier::RESERVED;
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::source::{Issues, Location, Source};
 use builder::Builder;
@@ -17,27 +18,6 @@ const MAX_LENGTH: usize = 100_000;
 const MAX_RECURSION: u32 = 250;
 /// What can start an expression, as in the messages of cel-go.
 const EXPRESSION_START: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
-
-/// Identifiers that expressions must not use.
-pub(crate) const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// A parsed expression.
 #[derive(Debug)]

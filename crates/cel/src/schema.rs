@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::parser::RESERVED;
+use crate::identifier::is_reserved;
 
 /// A schema of JSON data.
 #[derive(Debug, Clone, Default)]
@@ -96,11 +96,6 @@ impl Schema {
             _ => None,
         }
     }
-}
-
-/// Whether a name is a keyword or reserved, so that a field of that name must be escaped.
-pub(crate) fn is_reserved(name: &str) -> bool {
-    matches!(name, "true" | "false" | "null" | "in") || RESERVED.contains(&name)
 }
 
 /// The identifier of a field in expressions; `None` if the name cannot be written as one.

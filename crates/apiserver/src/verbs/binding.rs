@@ -11,12 +11,14 @@ use super::request_context::RequestContext;
 use super::write::{store_failure, write_value};
 use super::{decode, response};
 use crate::negotiation::{ApiResponse, Content};
+use crate::request::WriteOptions;
 
 const PODS: GroupResource<'static> = GroupResource::new("", "pods");
 const ATTEMPTS: usize = 16;
 
-pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
-    let binding = decode::object_as(ctx, "v1", "Binding")?;
+pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let options = WriteOptions::parse(&ctx.query, "CreateOptions", false)?;
+    let binding = decode::object_as(ctx, "v1", "Binding", options.validation)?;
     if binding["metadata"]["name"] != ctx.name() {
         return Err(Status::bad_request(
             "name in URL does not match name in Binding object",

@@ -57,7 +57,7 @@ async fn review(
     if ctx.accept.view != View::Object {
         return Err(NotAcceptable::custom());
     }
-    let object = decode::object_as(ctx, &kind.api_version(), &kind.kind)?;
+    let object = decode::object_as(ctx, &kind.api_version(), &kind.kind, options.validation)?;
     if kind.plural == "bindings" {
         return super::binding::bind(ctx, &object).await;
     }

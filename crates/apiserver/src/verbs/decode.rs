@@ -1,5 +1,7 @@
 //! Decodes request bodies into objects with defaults.
 
+use std::sync::Arc;
+
 use outrigger_apimachinery::status::{Status, field};
 use outrigger_apimachinery::{GroupKind, GroupVersion};
 use outrigger_builtin::defaults;
@@ -29,25 +31,32 @@ pub(super) fn object(
     if is_custom || format != BodyFormat::Json {
         strict_errors.extend(unknown);
     }
-    if validation == FieldValidation::Ignore {
-        strict_errors.clear();
-    }
-    report_strict_errors(ctx, strict_errors, validation)?;
+    let kind = Arc::clone(&ctx.kind);
+    report_strict_errors(ctx, (&kind.kind, &kind.version), strict_errors, validation)?;
     Ok(object)
 }
 
 /// An object of another kind than that of the resource: a Scale, an Eviction or a review.
 pub(super) fn object_as(
-    ctx: &RequestContext<'_>,
+    ctx: &mut RequestContext<'_>,
     api_version: &str,
     kind: &str,
+    validation: FieldValidation,
 ) -> Result<Value, Status> {
     let unrecognized = |why: &str| unrecognized(kind, why, &ctx.body);
-    let mut value = match body_format(ctx.headers, false)? {
-        BodyFormat::Json => json_value(&ctx.body).map_err(|why| unrecognized(&json_error(&why)))?,
-        BodyFormat::Yaml => yaml_value(&ctx.body).map_err(|why| unrecognized(&why))?,
-        BodyFormat::Protobuf => protobuf::decode_as(&ctx.body, api_version, kind)
-            .map_err(|error| unrecognized(&protobuf_error(&error)))?,
+    let format = body_format(ctx.headers, false)?;
+    let (mut value, mut strict_errors) = match format {
+        BodyFormat::Json => strict::parse_typed(&ctx.body, schema_of(api_version, kind).root())
+            .map_err(|why| unrecognized(&json_error(&why)))?,
+        BodyFormat::Yaml => {
+            let value = yaml_value(&ctx.body).map_err(|why| unrecognized(&why))?;
+            (value, yaml_strict_errors(&ctx.body, validation))
+        }
+        BodyFormat::Protobuf => {
+            let value = protobuf::decode_as(&ctx.body, api_version, kind);
+            let value = value.map_err(|error| unrecognized(&protobuf_error(&error)))?;
+            (value, Vec::new())
+        }
     };
     if depth::exceeds_limit(&value) {
         return Err(unrecognized(depth::EXCEEDED));
@@ -65,19 +74,55 @@ pub(super) fn object_as(
         let found = (found_version.as_str(), found_kind.as_str());
         return Err(wrong_type(ctx, found, (api_version, kind)));
     }
-    as_go_type(api_version, kind, &mut value).map_err(|why| {
-        let version = GroupVersion::parse(api_version).version;
-        cannot_be_handled(kind, version, &why)
-    })?;
+    let version = GroupVersion::parse(api_version).version;
+    let unknown = as_go_type(api_version, kind, &mut value)
+        .map_err(|why| cannot_be_handled(kind, version, &why))?;
+    if format != BodyFormat::Json {
+        strict_errors.extend(unknown_fields(&unknown));
+    }
+    report_strict_errors(ctx, (kind, version), strict_errors, validation)?;
     Ok(value)
 }
 
-/// Decodes an object as its Go type.
-fn as_go_type(api_version: &str, kind: &str, object: &mut Value) -> Result<(), DecodeError> {
-    if let Some(id) = go_types::of_kind(GroupVersion::parse(api_version), kind) {
-        go_types::decode(id, object)?;
+/// Decodes an object as its Go type. Returns the paths of the unknown fields.
+fn as_go_type(
+    api_version: &str,
+    kind: &str,
+    object: &mut Value,
+) -> Result<Vec<String>, DecodeError> {
+    match go_types::of_kind(GroupVersion::parse(api_version), kind) {
+        Some(id) => go_types::decode(id, object),
+        None => Ok(Vec::new()),
     }
-    Ok(())
+}
+
+/// Strict decoding errors for unknown fields.
+fn unknown_fields(paths: &[String]) -> Vec<String> {
+    let error = |path: &String| format!("unknown field \"{path}\"");
+    paths.iter().map(error).collect()
+}
+
+/// The kind that the patched object of a request is decoded as: that of the resource, or that of a subresource.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) api_version: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) schema: &'a Schema,
+}
+
+impl Target<'_> {
+    /// Decodes a patched object. Returns strict decoding errors for unknown fields.
+    pub(super) fn convert(
+        self,
+        ctx: &RequestContext<'_>,
+        object: &mut Value,
+    ) -> Result<Vec<String>, DecodeError> {
+        if self.kind == ctx.kind.kind {
+            return convert(ctx, object, self.schema);
+        }
+        let unknown = as_go_type(self.api_version, self.kind, object)?;
+        Ok(unknown_fields(&unknown))
+    }
 }
 
 /// The `DeleteOptions` in the body of a deletion.
@@ -149,7 +194,7 @@ fn not_registered(version: &str, kind: &str) -> String {
 }
 
 /// Why an object of one kind cannot be decoded as the kind that the path names.
-pub(super) fn type_error(ctx: &RequestContext<'_>, object: &Value) -> String {
+pub(super) fn type_error(ctx: &RequestContext<'_>, object: &Value, target: Target<'_>) -> String {
     let text = |name: &str| object[name].as_str().unwrap_or_default();
     let found = (text("apiVersion"), text("kind"));
     let version = GroupVersion::parse(found.0);
@@ -159,6 +204,10 @@ pub(super) fn type_error(ctx: &RequestContext<'_>, object: &Value) -> String {
     // The real server decodes it as its own kind first.
     if let Err(error) = defaults::complete(known, &mut object.clone()) {
         return error.to_string();
+    }
+    if target.kind != ctx.kind.kind {
+        let expected = (target.api_version, target.kind);
+        return conversion_error(true, found, expected);
     }
     let (group, wanted) = (go_group(&ctx.kind.group), &ctx.kind.kind);
     format!(
@@ -358,7 +407,7 @@ fn cannot_be_handled(kind: &str, version: &str, why: &DecodeError) -> Status {
 }
 
 /// Like [`complete`], but leaves it to the caller to make a response of the error.
-pub(super) fn convert(
+fn convert(
     ctx: &RequestContext<'_>,
     object: &mut Value,
     schema: &Schema,
@@ -380,10 +429,7 @@ pub(super) fn convert(
         defaults::complete(&ctx.kind, object)?
     };
     restore(ctx, object, reset);
-    Ok(unknown
-        .iter()
-        .map(|field| format!("unknown field \"{field}\""))
-        .collect())
+    Ok(unknown_fields(&unknown))
 }
 
 /// Restores what decoding loses, and adds what the strategy of the kind adds.
@@ -414,14 +460,14 @@ pub(super) fn metadata_of(object: &mut Value) -> &mut Map<String, Value> {
 /// Rejects unknown and duplicate fields, or warns about them.
 fn report_strict_errors(
     ctx: &mut RequestContext<'_>,
+    (name, version): (&str, &str),
     strict_errors: Vec<String>,
     validation: FieldValidation,
 ) -> Result<(), Status> {
-    if strict_errors.is_empty() {
+    if strict_errors.is_empty() || validation == FieldValidation::Ignore {
         return Ok(());
     }
     if validation == FieldValidation::Strict {
-        let (name, version) = (&ctx.kind.kind, &ctx.kind.version);
         let why = strict_errors.join(", ");
         return Err(Status::bad_request(format!(
             "{name} in version \"{version}\" cannot be handled as a {name}: strict decoding error: {why}"

@@ -10,10 +10,11 @@ use super::delete::delete_object;
 use super::request_context::RequestContext;
 use super::{decode, response};
 use crate::negotiation::{ApiResponse, Content};
-use crate::request::DeleteOptions;
+use crate::request::{DeleteOptions, WriteOptions};
 
-pub(super) async fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
-    let eviction = decode::object_as(ctx, "policy/v1", "Eviction")?;
+pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
+    let options = WriteOptions::parse(&ctx.query, "CreateOptions", false)?;
+    let eviction = decode::object_as(ctx, "policy/v1", "Eviction", options.validation)?;
     let name = eviction["metadata"]["name"].as_str().unwrap_or_default();
     if name != ctx.name() {
         return Err(Status::bad_request(

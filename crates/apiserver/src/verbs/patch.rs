@@ -1,5 +1,7 @@
 //! `patch`: JSON patch, merge patch, strategic merge patch and server-side apply.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::{Cause, Reason, Status, field};
@@ -173,12 +175,30 @@ fn patched(
     patch_type: PatchType,
     old: &Value,
 ) -> Result<Value, Status> {
+    let schema = request.schema.clone();
+    let kind = Arc::clone(&request.ctx.kind);
+    let target = decode::Target {
+        api_version: &kind.api_version(),
+        kind: &kind.kind,
+        schema: &schema.schema,
+    };
+    let object = patched_as(request, patch_type, old, target)?;
+    Ok(schema.manager.update(Some(old), object, request.writer()))
+}
+
+/// The patched object, decoded as `target`.
+pub(super) fn patched_as(
+    request: &mut WriteRequest<'_, '_>,
+    patch_type: PatchType,
+    old: &Value,
+    target: decode::Target<'_>,
+) -> Result<Value, Status> {
     let decoding = match request.options.validation {
         FieldValidation::Ignore => Decoding::Lenient,
         FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
     };
     let body = request.ctx.body.clone();
-    let root = request.schema.schema.root();
+    let root = target.schema.root();
     let result = match patch_type {
         PatchType::Json => patch::json_patch(old.clone(), &body, decoding),
         PatchType::Merge => patch::merge_patch(old.clone(), &body, decoding),
@@ -200,8 +220,7 @@ fn patched(
             go_format::go_map(&patch)
         }
     };
-    let schema = request.schema.clone();
-    let unknown = complete(request, &mut object, &schema.schema, patch_type, &shown)?;
+    let unknown = complete(request, &mut object, target, patch_type, &shown)?;
     if decoding == Decoding::Strict {
         strict_errors.extend(unknown);
     }
@@ -218,13 +237,13 @@ fn patched(
         }
         FieldValidation::Ignore => {}
     }
-    Ok(schema.manager.update(Some(old), object, request.writer()))
+    Ok(object)
 }
 
 fn complete(
     request: &WriteRequest<'_, '_>,
     object: &mut Value,
-    schema: &outrigger_structural::schema::Schema,
+    target: decode::Target<'_>,
     patch_type: PatchType,
     shown: &str,
 ) -> Result<Vec<String>, Status> {
@@ -234,19 +253,20 @@ fn complete(
         && object["kind"].is_null()
     {
         // `FromUnstructured` knows the type. A patch removes both with `$patch: replace`.
-        object["apiVersion"] = ctx.kind.api_version().into();
-        object["kind"] = ctx.kind.kind.clone().into();
+        object["apiVersion"] = target.api_version.into();
+        object["kind"] = target.kind.into();
     }
-    let is_kind = object["apiVersion"] == ctx.kind.api_version().as_str()
-        && object["kind"] == ctx.kind.kind.as_str();
+    let is_kind = object["apiVersion"] == target.api_version && object["kind"] == target.kind;
     if !is_kind {
-        let why = decode::type_error(ctx, object);
+        let why = decode::type_error(ctx, object, target);
         return Err(invalid_patch(shown, &why));
     }
-    decode::convert(ctx, object, schema).map_err(|error| match patch_type {
-        PatchType::Strategic => invalid_patch(shown, &from_unstructured_error(&error)),
-        _ => invalid_patch(shown, &error.to_string()),
-    })
+    target
+        .convert(ctx, object)
+        .map_err(|error| match patch_type {
+            PatchType::Strategic => invalid_patch(shown, &from_unstructured_error(&error)),
+            _ => invalid_patch(shown, &error.to_string()),
+        })
 }
 
 /// A strategic merge patch is decoded by `FromUnstructured`, which reports a type mismatch in other words than the

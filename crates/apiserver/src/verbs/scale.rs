@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use outrigger_apimachinery::GroupKind;
+use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::{self, quote};
-use outrigger_apimachinery::status::{Reason, Status};
 use outrigger_builtin::kinds::Kind;
 use outrigger_structural::merge::{self, FieldManager, Path, ReplicasPathMappings};
-use outrigger_structural::patch::{self, Decoding};
 use serde_json::{Map, Value, json};
 
 use super::decode::{self, metadata_of};
 use super::request_context::RequestContext;
-use super::response;
 use super::write::{Outcome, WriteFailure, WriteRequest};
+use super::{patch, response};
 use crate::negotiation::{ApiResponse, Content, PatchType, from_yaml, patch_type};
-use crate::request::{FieldValidation, WriteOptions};
+use crate::request::WriteOptions;
 
 const VERSION: &str = "autoscaling/v1";
+const KIND: &str = "Scale";
 const ATTEMPTS: usize = 16;
 /// Stands for replicas that a custom resource does not have, while its scale is written.
 const UNSET: i32 = i32::MIN;
@@ -61,7 +61,7 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
         if fields.require_replicas(&request.ctx.kind, &parent).is_err() {
             scale["spec"]["replicas"] = UNSET.into();
         }
-        let written = updated_scale(&request, form, &scale)?;
+        let written = updated_scale(&mut request, form, &scale)?;
         check_version(request.ctx, &written, &scale)?;
         fields.check_set(&written)?;
         let new = fields.scaled(&request.ctx.kind, &parent, &written)?;
@@ -109,51 +109,41 @@ fn check_version(ctx: &RequestContext<'_>, written: &Value, scale: &Value) -> Re
 
 /// The scale after the request, with its managed fields.
 fn updated_scale(
-    request: &WriteRequest<'_, '_>,
+    request: &mut WriteRequest<'_, '_>,
     form: Option<PatchType>,
     scale: &Value,
 ) -> Result<Value, Status> {
-    let ctx = &request.ctx;
-    let schema = decode::schema_of(VERSION, "Scale");
+    let schema = decode::schema_of(VERSION, KIND);
     let kind = merge::Kind {
         api_version: VERSION.to_owned(),
-        name: "Scale".to_owned(),
+        name: KIND.to_owned(),
         schemas: [(VERSION.to_owned(), schema.clone())].into(),
     };
     let manager = FieldManager::new(Arc::new(kind), "scale", &[]);
-    let decoding = match request.options.validation {
-        FieldValidation::Ignore => Decoding::Lenient,
-        FieldValidation::Warn | FieldValidation::Strict => Decoding::Strict,
-    };
-    let patched = match form {
+    let new = match form {
         None => {
-            let new = decode::object_as(ctx, VERSION, "Scale")?;
+            let new = decode::object_as(request.ctx, VERSION, KIND, request.options.validation)?;
             request.check_name(&new)?;
-            return Ok(manager.update(Some(scale), new, request.writer()));
+            new
         }
         Some(PatchType::Apply) => {
-            let applied = from_yaml(&ctx.body).map_err(|error| {
+            let applied = from_yaml(&request.ctx.body).map_err(|error| {
                 Status::bad_request(format!("error decoding YAML: {}", error.full_text()))
             })?;
             let force = request.options.force.unwrap_or(false);
             let merged = manager.apply(Some(scale), &applied, request.writer(), force);
-            return merged.map_err(super::patch::apply_failure);
+            return merged.map_err(patch::apply_failure);
         }
-        Some(PatchType::Json) => patch::json_patch(scale.clone(), &ctx.body, decoding),
-        Some(PatchType::Merge) => patch::merge_patch(scale.clone(), &ctx.body, decoding),
-        Some(PatchType::Strategic) => {
-            patch::strategic_merge_patch(scale.clone(), &ctx.body, schema.root(), decoding)
+        Some(form) => {
+            let target = decode::Target {
+                api_version: VERSION,
+                kind: KIND,
+                schema: &schema,
+            };
+            patch::patched_as(request, form, scale, target)?
         }
     };
-    let patched = patched.map_err(|error| {
-        let reason = match error.code() {
-            400 => Reason::BadRequest,
-            422 => Reason::Invalid,
-            _ => Reason::InternalError,
-        };
-        Status::new(reason, error.to_string())
-    })?;
-    Ok(manager.update(Some(scale), patched.object, request.writer()))
+    Ok(manager.update(Some(scale), new, request.writer()))
 }
 
 /// The paths of the fields of a scale in its parent.

@@ -26,9 +26,9 @@ fn field_manager() -> FieldManager {
     FieldManager::new(Arc::new(kind), "token", &[])
 }
 
-pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
+pub(super) fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Status> {
     let options = WriteOptions::parse(&ctx.query, "CreateOptions", false)?;
-    let mut request = decode::object_as(ctx, VERSION, "TokenRequest")?;
+    let mut request = decode::object_as(ctx, VERSION, "TokenRequest", options.validation)?;
     let spec = &mut request["spec"];
     if spec["expirationSeconds"].is_null() {
         spec["expirationSeconds"] = DEFAULT_SECONDS.into();

@@ -23,7 +23,7 @@ fn causes(status: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Sends a body that is no value of `serde_json`, or of another type.
+/// Sends a body as it is: one that `serde_json` cannot write, or a patch.
 async fn send_text(
     service: &Service,
     (method, path): (Method, &str),

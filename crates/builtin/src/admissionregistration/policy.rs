@@ -125,7 +125,7 @@ pub(super) fn validate_variables(errors: &mut Vec<Error>, spec: &Value, compiler
         let field = path.child("name");
         if name.trim().is_empty() {
             errors.push(Error::required(&field, "name is not specified"));
-        } else if !is_cel_identifier(name) {
+        } else if !outrigger_cel::is_identifier(name) {
             errors.push(Error::invalid(
                 &field,
                 name,
@@ -137,36 +137,6 @@ pub(super) fn validate_variables(errors: &mut Vec<Error>, spec: &Value, compiler
             compiler.variable(name, source).map(drop)
         });
     }
-}
-
-fn is_cel_identifier(name: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    let is_word = name
-        .bytes()
-        .all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
-    is_word && !name.starts_with(|first: char| first.is_ascii_digit()) && !RESERVED.contains(&name)
 }
 
 /// Reports an expression that is missing or does not compile.

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use tokio::runtime;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::config_map;
@@ -24,11 +25,25 @@ pub(super) struct Neighbor {
 
 impl Neighbor {
     pub(super) async fn start(endpoint: &Endpoint) -> anyhow::Result<Self> {
-        let client = Client::connect(endpoint).await?;
-        let created = client.post(CONFIG_MAPS, config_map("neighbor", "")).await?;
-        ensure!(created.status() == 201, "{}", created.status());
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(measure(endpoint.clone(), client, stopped));
+        let (started, is_started) = oneshot::channel();
+        let endpoint = endpoint.clone();
+        // On a thread of its own: what the attacker's tasks keep the others busy with is not the server's.
+        let task = spawn_blocking(move || {
+            let runtime = runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            runtime.block_on(async {
+                let client = Client::connect(&endpoint).await?;
+                let created = client.post(CONFIG_MAPS, config_map("neighbor", "")).await?;
+                ensure!(created.status() == 201, "{}", created.status());
+                // Nobody waits any more if the attack was canceled.
+                let _ = started.send(());
+                measure(endpoint, client, stopped).await
+            })
+        });
+        // If it failed to start, the task has the error.
+        let _ = is_started.await;
         Ok(Self { stop, task })
     }
 

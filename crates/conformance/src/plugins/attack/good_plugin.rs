@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::plugins::plugin_client::PluginClient;
 
 /// The limit for waits that have no promise.
-pub(super) const TIMEOUT: Duration = Duration::from_mins(1);
+pub(super) const TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Installs, changes and removes a plugin, each within the limit. Returns how long each took.
 pub(super) async fn exercise(plugins: &PluginClient, limit: Duration) -> anyhow::Result<String> {
