@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::condition::Condition;
 use crate::flow_status::{DelegationLease, FlowStatus, HookStatus};
@@ -13,10 +14,12 @@ use crate::pattern::VERSION_OR_EMPTY;
 use crate::repository::SecretReference;
 
 mod features;
+mod kubernetes;
 pub(crate) mod rules;
 mod validation;
 
 pub use features::{ANY_OPERATOR, Delegation, Features, File, Upgrade};
+pub use kubernetes::{KubeProxy, KubeProxyMode, PodNetwork};
 pub use validation::validate;
 
 /// The finalizer that keeps a Cluster until it is removed from its machines.
@@ -57,7 +60,7 @@ pub struct ClusterSpec {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64), regex(pattern = VERSION_OR_EMPTY))]
     pub version: String,
-    /// The provider that installs the machines. Defaults to `stand-in`, which installs nothing
+    /// The provider that installs the machines: `baremetal`, or `stand-in`, the default, which installs nothing
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Addresses of pods
@@ -77,6 +80,23 @@ pub struct ClusterSpec {
     /// Domain of services
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "dnsDomain")]
     pub dns_domain: Option<String>,
+    /// Host and port of the API server, such as that of a load balancer. Defaults to port 6443 of the first machine
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 260))]
+    pub control_plane_endpoint: Option<String>,
+    /// How pods on different machines reach each other
+    #[serde(default)]
+    pub pod_network: PodNetwork,
+    #[serde(default)]
+    pub kube_proxy: KubeProxy,
+    /// Fields of the `KubeletConfiguration` of all machines
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schemars(schema_with = "kubernetes::arbitrary_object")]
+    pub kubelet_config: Map<String, Value>,
+    /// Preflight checks whose findings are ignored, of the provider or of kubeadm, such as `Swap`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub ignore_preflight_errors: Vec<String>,
     /// Network device of the machines
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_device: Option<String>,
@@ -173,6 +193,9 @@ pub struct ClusterStatus {
     /// Version of Kubernetes that was installed last
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Secret with the kubeconfig of the cluster, which the provider wrote
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubeconfig_secret_ref: Option<SecretReference>,
     /// Number of machines by phase
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub machines: BTreeMap<String, u32>,

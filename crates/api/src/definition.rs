@@ -55,6 +55,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
             add_rules(schema, &files, &cluster::rules::files());
         }),
         finish(&Machine::crd(), |schema| {
+            set_rules(schema, &cluster::rules::machine_object());
             add_rules(schema, "", &cluster::rules::machine());
         }),
     ]

@@ -91,7 +91,7 @@ pub struct TaskStatus {
     /// The number of the running attempt, or of those that failed
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// The process that runs the attempt, or the operator that the step is delegated to
+    /// The process that runs the attempt, or the operator that the step is or was delegated to
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
     /// When the attempt or the delegation ends

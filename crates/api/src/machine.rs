@@ -50,7 +50,7 @@ pub struct MachineSpec {
     /// Role in the cluster. Immutable
     #[serde(default)]
     pub role: MachineRole,
-    /// How to connect to it
+    /// How to connect to it. The address is immutable once it was reached
     #[serde(flatten)]
     pub access: MachineAccess,
 }
@@ -292,6 +292,9 @@ pub struct MachineStatus {
     /// Version of Kubernetes that was installed last
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Address at which it was first reached. It cannot be changed any more
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// Host key of the first connection
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_key: Option<String>,
@@ -317,6 +320,18 @@ pub struct ProxyStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineFacts {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hostname: String,
+    /// Identifies the installation of the operating system
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine_id: String,
+    /// Identifies the hardware, if it tells
+    #[serde(
+        default,
+        skip_serializing_if = "String::is_empty",
+        rename = "productUUID"
+    )]
+    pub product_uuid: String,
     #[serde(default)]
     pub os: String,
     #[serde(default)]

@@ -13,6 +13,8 @@ pub enum Need {
     Metrics,
     /// To serve objects of KubeGems and TKEStack.
     Compat,
+    /// To install clusters.
+    Providers,
 }
 
 /// One rule of a role.
@@ -166,14 +168,24 @@ pub const CLUSTER: &[Rule] = &[
 ];
 
 /// Rules in the namespace of the controller.
-pub const NAMESPACE: &[Rule] = &[Rule {
-    need: Need::Always,
-    groups: &["coordination.k8s.io"],
-    resources: &["leases"],
-    names: &[],
-    verbs: &["create", "get", "update"],
-    why: "elect a leader",
-}];
+pub const NAMESPACE: &[Rule] = &[
+    Rule {
+        need: Need::Always,
+        groups: &["coordination.k8s.io"],
+        resources: &["leases"],
+        names: &[],
+        verbs: &["create", "get", "update"],
+        why: "elect a leader",
+    },
+    Rule {
+        need: Need::Providers,
+        groups: &[""],
+        resources: &["secrets"],
+        names: &[],
+        verbs: &["create", "patch"],
+        why: "keep the kubeconfigs of clusters that are installed",
+    },
+];
 
 /// A request to the API server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,7 +222,7 @@ pub fn template() -> String {
 
 fn push_rule(text: &mut String, rule: &Rule) {
     let condition = match rule.need {
-        Need::Always => None,
+        Need::Always | Need::Providers => None,
         Need::InstallCrds => Some("crds.upgrade"),
         Need::Metrics => Some("metrics.enabled"),
         Need::Compat => Some("compat"),

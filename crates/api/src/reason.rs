@@ -145,6 +145,7 @@ reasons! {
         Waiting: "The plugin waits, for example for a dependency.",
         Degraded: "A plugin that was Ready is not healthy any more.",
         Failed: "An attempt failed.",
+        Unreachable: "A server did not respond. It is retried.",
         Refused: "The spec cannot be installed as written.",
         InstallWarnings: "The cluster or the chart engine warned during an installation.",
         Drifted: "Live objects differ from the deployed revision and are left as they are.",

@@ -24,6 +24,12 @@ fn condition(task: &TaskStatus, before: &[Condition], generation: Option<i64>) -
     };
     let mut before = before.iter();
     let before = before.find(|condition| condition.kind == task.step);
+    if let Some(reported) = before.filter(|_| task.state == TaskState::Delegated)
+        && reported.status != ConditionStatus::Unknown
+    {
+        // What the operator says, until it is recorded.
+        return reported.clone();
+    }
     let unchanged = before.filter(|before| before.status == status);
     Condition {
         kind: task.step.clone(),

@@ -6,7 +6,7 @@ use outrigger_flow::{Attempt, Stopped};
 use outrigger_node::Tree;
 
 use crate::steps::{Report, task_of};
-use crate::{Effect, Outcome, Provider, Remote, Step, provider};
+use crate::{Effect, Outcome, Peers, Provider, Remote, Step, provider};
 
 /// What an attempt works with.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +16,7 @@ pub struct Execution<'a> {
     pub remote: &'a dyn Remote,
     pub tree: &'a Tree,
     pub provider: &'a dyn Provider,
+    pub peers: &'a dyn Peers,
 }
 
 /// Does the work of an attempt, or waits for it if it was begun before.
@@ -29,9 +30,12 @@ pub async fn execute(execution: Execution<'_>, attempt: &Attempt) -> (Report, Re
         remote: execution.remote,
         tree: execution.tree,
         attempt,
+        peers: execution.peers,
     };
     let (mut report, result) = step.run(effect).await;
     report.host_key = execution.remote.host_key();
+    let address = execution.machine.spec.access.address();
+    report.address = report.host_key.as_ref().map(|_| address);
     let jump = execution.machine.spec.access.proxy.as_ref();
     let jump = jump.zip(execution.remote.jump_host_key());
     report.proxy = jump.map(|(jump, host_key)| ProxyStatus {

@@ -14,7 +14,7 @@ use outrigger_flow::{Delegate, Desired, Flow, Retry, Scope, Step, Target, Task};
 use outrigger_node::Tree;
 
 use crate::lifecycle::Run;
-use crate::steps::{COPY_FILES, hook_timeout};
+use crate::steps::hook_timeout;
 use crate::{Provider, StepInput, provider};
 
 const DEFAULT_DELEGATION: Duration = Duration::from_hours(1);
@@ -57,7 +57,7 @@ impl Inputs {
         let delegate = delegated.into_iter().map(|id| (id, delegate(cluster)));
         let annotations = cluster.metadata.annotations.as_ref();
         let mut inputs = Self {
-            flow: flow(cluster, tree, &run),
+            flow: flow(cluster, machines, tree, provider, &run),
             run,
             machines: machines.iter().map(|machine| machine.name_any()).collect(),
             omitted: BTreeSet::new(),
@@ -164,9 +164,27 @@ impl Inputs {
 
     /// Whether all tasks of a target are finished in its record.
     pub fn is_finished(&self, target: &Target, record: &outrigger_flow::Record) -> bool {
-        let tasks = self.tasks();
-        let mut tasks = tasks.iter().filter(|(task, _)| task.target == *target);
-        record.run == self.run.id && tasks.all(|(task, _)| record.state(task.step).is_finished())
+        let mut steps = self.flow.steps().iter();
+        record.run == self.run.id
+            && steps
+                .all(|step| !self.is_task(target, step.id) || record.state(step.id).is_finished())
+    }
+
+    /// Whether a step is done on a target.
+    pub fn is_task(&self, target: &Target, step: &str) -> bool {
+        let Some(step) = self.flow.step(step) else {
+            return false;
+        };
+        let is_of_cluster = step.scope == Scope::Cluster;
+        let is_in_scope = match target {
+            Target::Cluster => is_of_cluster,
+            Target::Machine(name) => !is_of_cluster && self.machines.contains(name),
+        };
+        let task = Task {
+            step: step.id,
+            target: target.clone(),
+        };
+        is_in_scope && !self.omitted.contains(&task)
     }
 }
 
@@ -176,12 +194,29 @@ fn steps<'a>(cluster: &Cluster, run: &Run) -> impl Iterator<Item = &'a FlowStep>
     steps.filter(move |step| !is_imported || IMPORTED.contains(&step.id))
 }
 
-fn flow(cluster: &Cluster, tree: &Tree, run: &Run) -> Flow {
-    let steps = steps(cluster, run).map(|step| flow_step(cluster, tree, step));
+fn flow(
+    cluster: &Cluster,
+    machines: &[&Machine],
+    tree: &Tree,
+    provider: &dyn Provider,
+    run: &Run,
+) -> Flow {
+    let steps = steps(cluster, run).map(|declared| {
+        let copied = machines.iter().map(|machine| {
+            let input = StepInput {
+                cluster,
+                machine: Some(machine),
+                tree,
+            };
+            let step = provider::step(provider, declared.id);
+            step.map_or(0, |step| step.copied_bytes(&input))
+        });
+        flow_step(cluster, declared, copied.max().unwrap_or_default())
+    });
     Flow::new(run.flow.as_str(), steps.collect()).expect("a test checks that names are unique")
 }
 
-fn flow_step(cluster: &Cluster, tree: &Tree, declared: &FlowStep) -> Step {
+fn flow_step(cluster: &Cluster, declared: &FlowStep, copied_bytes: u64) -> Step {
     let scope = match declared.scope {
         StepScope::Cluster => Scope::Cluster,
         StepScope::Machine => Scope::Machine,
@@ -190,10 +225,8 @@ fn flow_step(cluster: &Cluster, tree: &Tree, declared: &FlowStep) -> Step {
     let mut step = Step::new(declared.id, scope);
     step.aliases = step::aliases(declared.id);
     step.is_delegable = step::is_delegable(declared.id);
-    if declared.id == COPY_FILES {
-        let copying = Duration::from_secs(tree.size() / COPY_RATE);
-        step.timeout = step.timeout.saturating_add(copying);
-    }
+    let copying = Duration::from_secs(copied_bytes / COPY_RATE);
+    step.timeout = step.timeout.saturating_add(copying);
     if Hook::of_step(declared.id).is_some() {
         let features = &cluster.spec.features;
         step.timeout = hook_timeout(features).saturating_add(REPORT_TIME);
@@ -228,9 +261,11 @@ fn delegate(cluster: &Cluster) -> Delegate {
 #[cfg(test)]
 mod tests {
     use outrigger_api::cluster::ClusterSpec;
+    use outrigger_api::machine::MachineSpec;
     use outrigger_node::Entry;
 
     use super::*;
+    use crate::StandIn;
 
     #[test]
     fn a_copy_of_large_files_may_take_longer() {
@@ -243,10 +278,14 @@ mod tests {
                 destination: "/opt/image".to_owned(),
             };
             let tree = Tree::scan(root.path(), &[entry], &BTreeSet::new()).unwrap();
-            let declared = step::steps(step::FlowName::Create);
-            let declared = declared.iter().find(|step| step.id == COPY_FILES);
             let cluster = Cluster::new("c", ClusterSpec::default());
-            flow_step(&cluster, &tree, declared.unwrap()).timeout
+            let machine = Machine::new("m", MachineSpec::default());
+            let run = Run {
+                flow: step::FlowName::Create,
+                id: "1-Create".to_owned(),
+            };
+            let flow = flow(&cluster, &[&machine], &tree, &StandIn, &run);
+            flow.step("EnsureCopyFiles").unwrap().timeout
         };
         assert_eq!(timeout(0), Duration::from_mins(10));
         assert_eq!(timeout(3_000_000), Duration::from_secs(603));

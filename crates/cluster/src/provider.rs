@@ -3,16 +3,20 @@
 //! A provider has steps; those that it does not have are not done. Files and hooks are not up to providers.
 
 use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
 
 use outrigger_api::cluster::Cluster;
 use outrigger_api::hook::HOOKS;
 
 use crate::Step;
-use crate::steps::{COPY_FILES, CopyFiles, RemoveFiles, RunHook};
+use crate::steps::{CopyFiles, RemoveFiles, RunHook};
 
+mod baremetal;
 pub mod folder;
 mod stand_in;
 
+use baremetal::{Baremetal, Files};
 pub use stand_in::StandIn;
 
 /// How machines become a cluster.
@@ -26,17 +30,49 @@ pub trait Provider: Debug + Send + Sync {
     fn step(&self, id: &str) -> Option<&dyn Step>;
 }
 
-/// The names of all providers.
-pub(crate) const NAMES: &[&str] = &["stand-in"];
+const STAND_IN: &str = "stand-in";
+const BAREMETAL: &str = "baremetal";
 
-/// The provider of a cluster.
-pub fn find(cluster: &Cluster) -> Result<&'static dyn Provider, String> {
-    match cluster.spec.provider.as_deref() {
-        None | Some("stand-in") => Ok(&StandIn),
-        Some(other) => Err(format!(
-            "provider {other:?} does not exist; the providers are: {}",
-            NAMES.join(", ")
-        )),
+/// The name of a cluster's provider, also of the default one.
+pub fn name(cluster: &Cluster) -> &str {
+    cluster.spec.provider.as_deref().unwrap_or(STAND_IN)
+}
+
+/// All providers.
+#[derive(Debug, Clone)]
+pub struct Providers {
+    stand_in: Arc<dyn Provider>,
+    baremetal: Arc<dyn Provider>,
+}
+
+impl Default for Providers {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+impl Providers {
+    fn new(files: Option<Files>) -> Self {
+        Self {
+            stand_in: Arc::new(StandIn),
+            baremetal: Arc::new(Baremetal::new(files)),
+        }
+    }
+
+    /// The providers with the files of a provider folder. Its index is read now.
+    pub fn with_folder(folder: &Path) -> Result<Self, folder::ReadError> {
+        Files::open(folder).map(|files| Self::new(Some(files)))
+    }
+
+    /// The provider of a cluster.
+    pub fn find(&self, cluster: &Cluster) -> Result<Arc<dyn Provider>, String> {
+        match name(cluster) {
+            STAND_IN => Ok(Arc::clone(&self.stand_in)),
+            BAREMETAL => Ok(Arc::clone(&self.baremetal)),
+            other => Err(format!(
+                "provider {other:?} does not exist; the providers are: {BAREMETAL}, {STAND_IN}"
+            )),
+        }
     }
 }
 
@@ -55,7 +91,7 @@ static HOOKS_BY_STEP: [RunHook; HOOKS.len()] = HOOK_STEPS;
 /// The step with an id: of files, of a hook, or of the provider.
 pub(crate) fn step<'a>(provider: &'a dyn Provider, id: &str) -> Option<&'a dyn Step> {
     match id {
-        COPY_FILES => return Some(&CopyFiles),
+        "EnsureCopyFiles" => return Some(&CopyFiles),
         "EnsureRemoveFiles" => return Some(&RemoveFiles),
         _ => {}
     }

@@ -45,6 +45,7 @@ fn from_task(task: &TaskStatus) -> TaskRecord {
         TaskState::Failed => State::Failed {
             failed: attempt,
             message,
+            owner: task.owner.clone(),
         },
     };
     TaskRecord {
@@ -148,10 +149,15 @@ fn to_task(step: &str, task: &TaskRecord) -> TaskStatus {
             deadline: Some(deadline.to_string()),
             ..status
         },
-        State::Failed { failed, message } => TaskStatus {
+        State::Failed {
+            failed,
+            message,
+            owner,
+        } => TaskStatus {
             state: TaskState::Failed,
             attempt: Some(*failed),
             message: message.clone(),
+            owner: owner.clone(),
             ..status
         },
     }
@@ -187,6 +193,7 @@ mod tests {
             State::Failed {
                 failed: 5,
                 message: "no".into(),
+                owner: Some("operator".into()),
             },
         ];
         let steps = step::steps(FlowName::Create).iter().map(|step| step.id);

@@ -28,6 +28,13 @@ pub struct Command {
     pub timeout: Duration,
 }
 
+/// Shell text to run on a machine, as root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    pub text: String,
+    pub timeout: Duration,
+}
+
 /// The end of an output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Output {
@@ -70,6 +77,18 @@ pub trait Remote: Debug + Send + Sync {
         command: &'a Command,
     ) -> BoxFuture<'a, Result<Outcome, RemoteError>>;
 
+    /// Like [`Self::run`], for shell text.
+    fn run_script<'a>(
+        &'a self,
+        task: &'a str,
+        attempt: &'a str,
+        script: &'a Script,
+    ) -> BoxFuture<'a, Result<Outcome, RemoteError>>;
+
+    /// Runs shell text that may run any number of times, and returns what it prints. Leaves no record on the machine. Fails
+    /// if the exit code is not 0.
+    fn query<'a>(&'a self, script: &'a Script) -> BoxFuture<'a, Result<String, RemoteError>>;
+
     /// Ends an attempt. If it has not begun, it never will.
     fn cancel<'a>(
         &'a self,
@@ -107,6 +126,8 @@ pub struct Login {
     pub host_key: Option<String>,
     /// The recorded key of the jump host, which the one in its spec overrides.
     pub jump_host_key: Option<String>,
+    /// Whether a recorded key was removed, so that the keys of open connections do not count.
+    pub is_key_removed: bool,
 }
 
 /// Opens connections to machines.

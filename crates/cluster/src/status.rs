@@ -1,16 +1,19 @@
 //! The status of clusters and machines, from records and outcomes.
+//!
+//! Recorded are flows, versions, hooks, facts, host keys and addresses. Everything else is derived from them whenever an
+//! object is reconciled, so that what somebody else writes there does not stay.
 
 use std::collections::BTreeMap;
 
 use outrigger_api::cluster::{Cluster, ClusterPhase, ClusterStatus};
 use outrigger_api::condition::{Condition, ConditionStatus};
-use outrigger_api::flow_status::{HookStatus, TaskState};
+use outrigger_api::flow_status::{FlowStatus, HookStatus, TaskState};
 use outrigger_api::machine::{Machine, MachinePhase, MachineStatus};
 use outrigger_api::step::FlowName;
 use outrigger_flow::{Outcome, Record, Target};
 
-use crate::lifecycle::desired_version;
-use crate::{Inputs, Report, conditions, current_step, to_status};
+use crate::lifecycle::{desired_version, is_removed};
+use crate::{Inputs, Report, conditions, current_step, from_status, to_status};
 
 /// The condition that says whether the spec is valid.
 pub const ACCEPTED: &str = "Accepted";
@@ -27,9 +30,11 @@ pub fn of_machine(
     let generation = machine.metadata.generation;
     let flow = to_status(inputs.run.flow, record);
     status.observed_generation = generation;
-    status.conditions = conditions(&flow, &status.conditions, generation);
-    status.message = current_step(&flow);
     let target = Target::Machine(machine.metadata.name.clone().unwrap_or_default());
+    status.conditions = conditions(&flow, &status.conditions, generation);
+    let conditions = &mut status.conditions;
+    conditions.retain(|condition| inputs.is_task(&target, &condition.kind));
+    status.message = current_step(&flow);
     let is_finished = inputs.is_finished(&target, record);
     let has_failed = flow
         .tasks
@@ -52,11 +57,49 @@ pub fn of_machine(
         }
         status.facts = report.facts.clone().or(status.facts);
         status.host_key = status.host_key.or_else(|| report.host_key.clone());
+        status.address = status.address.or_else(|| report.address.clone());
         if let Some(proxy) = &report.proxy {
             let recorded = status.proxy.filter(|known| known.address == proxy.address);
             status.proxy = Some(recorded.unwrap_or_else(|| proxy.clone()));
         }
     }
+    status
+}
+
+/// The status of a machine by what is recorded. `inputs` are those of the flow that runs.
+pub fn recorded_machine(
+    cluster: &Cluster,
+    machine: &Machine,
+    inputs: Option<&Inputs>,
+) -> MachineStatus {
+    let flow = machine.status.as_ref().and_then(|it| it.flow.as_ref());
+    let current = inputs.zip(flow.map(from_status));
+    match current.filter(|(inputs, record)| record.run == inputs.run.id) {
+        Some((inputs, record)) => of_machine(cluster, machine, inputs, &record, &[]),
+        None => idle_machine(machine),
+    }
+}
+
+/// The status of a machine that takes part in no flow.
+fn idle_machine(machine: &Machine) -> MachineStatus {
+    let mut status = machine.status.clone().unwrap_or_default();
+    let generation = machine.metadata.generation;
+    let flow = status.flow.clone().unwrap_or_default();
+    let mut tasks = flow.tasks.iter();
+    status.observed_generation = generation;
+    status.conditions = conditions(&flow, &status.conditions, generation);
+    status.message = current_step(&flow);
+    status.phase = if tasks.any(|task| task.state == TaskState::Failed) {
+        MachinePhase::Failed
+    } else if is_removed(machine) {
+        MachinePhase::Terminating
+    } else if status.version.is_some() {
+        MachinePhase::Running
+    } else if status.flow.is_some() {
+        MachinePhase::Initializing
+    } else {
+        MachinePhase::Pending
+    };
     status
 }
 
@@ -70,18 +113,36 @@ pub fn of_cluster(
     let mut status = cluster.status.clone().unwrap_or_default();
     let generation = cluster.metadata.generation;
     let flow = to_status(inputs.run.flow, record);
-    let accepted = status.conditions.iter().find(|it| it.kind == ACCEPTED);
-    let accepted = accepted.cloned();
     status.observed_generation = generation;
-    status.conditions = conditions(&flow, &status.conditions, generation);
-    status.conditions.extend(accepted);
+    set_conditions(&mut status, &flow, generation, |step| {
+        inputs.is_task(&Target::Cluster, step)
+    });
     status.phase = phase(inputs.run.flow);
     status.message = current_step(&flow);
     status.flow = Some(flow);
-    for hook in reports.iter().filter_map(|report| report.hook.as_ref()) {
-        set_hook(&mut status.hooks, hook);
+    for report in reports {
+        if let Some(hook) = &report.hook {
+            set_hook(&mut status.hooks, hook);
+        }
+        let kept = report.kubeconfig_secret.clone();
+        status.kubeconfig_secret_ref = kept.or(status.kubeconfig_secret_ref);
     }
     status
+}
+
+/// Sets the conditions of the steps of a flow. The other one is set by [`accepted`] and [`refused`].
+fn set_conditions(
+    status: &mut ClusterStatus,
+    flow: &FlowStatus,
+    generation: Option<i64>,
+    is_task: impl Fn(&str) -> bool,
+) {
+    let before = std::mem::take(&mut status.conditions);
+    status.conditions = conditions(flow, &before, generation);
+    let conditions = &mut status.conditions;
+    conditions.retain(|condition| is_task(&condition.kind));
+    let accepted = before.into_iter().find(|it| it.kind == ACCEPTED);
+    conditions.extend(accepted);
 }
 
 fn set_hook(hooks: &mut Vec<HookStatus>, hook: &HookStatus) {
@@ -103,10 +164,16 @@ const fn phase(flow: FlowName) -> ClusterPhase {
 pub fn after_pass(
     cluster: &Cluster,
     machines: &[&Machine],
-    flow: FlowName,
+    inputs: &Inputs,
     outcome: &Outcome,
 ) -> ClusterStatus {
-    let mut status = cluster.status.clone().unwrap_or_default();
+    let flow = inputs.run.flow;
+    let recorded = cluster.status.as_ref().and_then(|it| it.flow.as_ref());
+    let record = recorded.map(from_status);
+    let mut status = match record.filter(|record| record.run == inputs.run.id) {
+        Some(record) => of_cluster(cluster, inputs, &record, &[]),
+        None => cluster.status.clone().unwrap_or_default(),
+    };
     status.observed_generation = cluster.metadata.generation;
     status.machines = count(machines);
     let own = status.flow.as_ref().map(current_step);
@@ -128,6 +195,19 @@ pub fn after_pass(
         }
         _ => status.phase = phase(flow),
     }
+    status
+}
+
+/// The status of a cluster of which no flow is due.
+pub fn idle(cluster: &Cluster, machines: &[&Machine]) -> ClusterStatus {
+    let mut status = cluster.status.clone().unwrap_or_default();
+    let generation = cluster.metadata.generation;
+    let flow = status.flow.clone().unwrap_or_default();
+    status.observed_generation = generation;
+    set_conditions(&mut status, &flow, generation, |_| true);
+    status.machines = count(machines);
+    status.message = failures(machines).unwrap_or_default();
+    status.phase = ClusterPhase::Running;
     status
 }
 

@@ -2,13 +2,17 @@
 //!
 //! Files and hooks are the same for all providers and are here, one file each. All other steps belong to providers.
 
+use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use outrigger_api::RedactedBytes;
 use outrigger_api::cluster::{Cluster, Features};
 use outrigger_api::duration;
 use outrigger_api::flow_status::HookStatus;
 use outrigger_api::machine::{Machine, MachineFacts, ProxyStatus};
+use outrigger_api::repository::SecretReference;
 use outrigger_flow::Attempt;
 use outrigger_node::Tree;
 use sha2::{Digest as _, Sha256};
@@ -21,10 +25,10 @@ mod preflight;
 mod remove_files;
 mod run_hook;
 
-pub(crate) use copy_files::{COPY_FILES, CopyFiles};
+pub(crate) use copy_files::CopyFiles;
 pub(crate) use preflight::Preflight;
 pub(crate) use remove_files::RemoveFiles;
-pub(crate) use run_hook::RunHook;
+pub(crate) use run_hook::{RunHook, tail};
 
 const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_mins(10);
 
@@ -54,9 +58,34 @@ pub struct Effect<'a> {
     pub remote: &'a dyn Remote,
     pub tree: &'a Tree,
     pub attempt: &'a Attempt,
+    pub peers: &'a dyn Peers,
 }
 
-impl Effect<'_> {
+/// The machines of a cluster, and connections to them.
+pub trait Peers: Debug + Send + Sync {
+    /// All machines.
+    fn machines(&self) -> Vec<Arc<Machine>>;
+
+    /// The first machine of the control plane.
+    fn control_plane(&self) -> Option<Arc<Machine>>;
+
+    /// A machine, which is connected to when it is used.
+    fn connect<'a>(
+        &'a self,
+        machine: &'a Machine,
+    ) -> BoxFuture<'a, Result<Arc<dyn Remote>, RemoteError>>;
+}
+
+impl<'a> Effect<'a> {
+    /// What the plan of this step was made of.
+    pub fn input(&self) -> StepInput<'a> {
+        StepInput {
+            cluster: self.cluster,
+            machine: Some(self.machine),
+            tree: self.tree,
+        }
+    }
+
     /// Identifies the step of this cluster on a machine.
     pub fn task(&self) -> String {
         task_of(self.cluster, self.attempt)
@@ -68,7 +97,7 @@ pub(crate) fn task_of(cluster: &Cluster, attempt: &Attempt) -> String {
     task(cluster, attempt.task.step)
 }
 
-fn task(cluster: &Cluster, step: &str) -> String {
+pub(crate) fn task(cluster: &Cluster, step: &str) -> String {
     let uid = cluster.metadata.uid.as_deref().unwrap_or_default();
     format!("{uid}/{step}")
 }
@@ -80,8 +109,14 @@ pub struct Report {
     pub facts: Option<MachineFacts>,
     /// The host key of the machine, which is required from now on.
     pub host_key: Option<String>,
-    /// The same for the jump host.
+    /// The address at which the machine was reached, which it keeps from now on.
+    pub address: Option<String>,
+    /// The same as the host key for the jump host.
     pub proxy: Option<ProxyStatus>,
+    /// The kubeconfig of the administrator of the cluster.
+    pub kubeconfig: Option<RedactedBytes>,
+    /// The Secret in which it is kept.
+    pub kubeconfig_secret: Option<SecretReference>,
 }
 
 /// Why a step failed.
@@ -110,6 +145,17 @@ pub enum StepError {
     NoScript(String),
     #[error("architecture {0:?} is not supported")]
     Architecture(String),
+    #[error("the machine cannot be a node: {0}")]
+    Preflight(String),
+    #[error("{what} {how}: {output}")]
+    Script {
+        what: String,
+        /// Such as `exited with code 1`.
+        how: String,
+        output: String,
+    },
+    #[error("{0}")]
+    Provider(String),
 }
 
 /// A step of a provider.
@@ -119,6 +165,11 @@ pub trait Step: Send + Sync {
 
     /// Does it. Repeating it for the same attempt must not repeat its effect.
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)>;
+
+    /// How many bytes it may copy to a machine, in addition to the files of the spec.
+    fn copied_bytes(&self, _: &StepInput<'_>) -> u64 {
+        0
+    }
 
     /// Whether an attempt goes on without the process that began it.
     fn is_detached(&self) -> bool {

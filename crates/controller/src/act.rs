@@ -217,6 +217,21 @@ pub(crate) async fn plan(
     make_plan(&inputs.target.cluster, rendered, &options).await
 }
 
+/// Why the API server would refuse what [`plan`] planned, if it would. Drift is corrected whoever owns the fields.
+pub(crate) async fn dry_run(
+    controller: &crate::Options,
+    plugin: &Plugin,
+    inputs: &ResolvedInputs,
+    plan: &Plan,
+) -> Result<(), ReconcileError> {
+    if matches!(plan.action, Action::Repair | Action::Nothing) {
+        return Ok(());
+    }
+    let options = release_options(controller, plugin)?;
+    let checked = outrigger_release::dry_run(&inputs.target.cluster, plan, &options);
+    checked.await.map_err(|error| action_failed(error, plugin))
+}
+
 async fn make_plan(
     cluster: &Cluster,
     rendered: render::Rendered,

@@ -7,6 +7,7 @@ mod delegations;
 mod executor;
 mod identities;
 mod index;
+mod kubeconfig;
 mod objects;
 mod reconcile;
 mod remotes;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use outrigger_cluster::{Connect, Ssh};
+use outrigger_cluster::{Connect, Providers, Ssh};
 
 pub(crate) use identities::Identities;
 pub(crate) use index::{ClusterIndex, Observed};
@@ -32,6 +33,10 @@ pub struct ClusterOptions {
     pub files: Option<PathBuf>,
     /// How machines are connected to.
     pub connect: Arc<dyn Connect>,
+    /// What installs machines.
+    pub providers: Providers,
+    /// The namespace of the Secrets with the kubeconfigs of clusters.
+    pub namespace: String,
     /// How long another controller waits for this one, if there is no leader election.
     pub lease: Duration,
 }
@@ -41,6 +46,8 @@ impl Default for ClusterOptions {
         Self {
             files: None,
             connect: Arc::new(Ssh::default()),
+            providers: Providers::default(),
+            namespace: "default".to_owned(),
             lease: Duration::from_secs(15),
         }
     }

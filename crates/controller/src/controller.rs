@@ -249,7 +249,8 @@ impl Controller {
 
     fn handle_outcome(&mut self, key: &Key, outcome: Outcome) {
         let uid = outcome.uid.as_deref();
-        if !self.index.store(key, uid, outcome.unwritten, outcome.retry) {
+        let unwritten = (!outcome.is_written).then(|| outcome.status.clone());
+        if !self.index.store(key, uid, unwritten, outcome.retry) {
             return;
         }
         if let Some(plugin) = outcome.written {
@@ -261,6 +262,9 @@ impl Controller {
                 enqueued.remove(key);
             }
             self.enqueue(enqueued);
+        }
+        if outcome.is_written && self.index.keep_status(key, &outcome.status) {
+            self.queue.add(WorkItem::Plugin(key.clone()));
         }
         if let Some(read) = outcome.read
             && self.index.references.record_read(key, read)

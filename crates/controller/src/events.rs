@@ -12,11 +12,13 @@ use tokio::time::MissedTickBehavior;
 /// The limit of the API for a note, in bytes.
 const MAX_NOTE: usize = 1024;
 
+const ELLIPSIS: &str = "…";
+
 /// Events in the queue. Further events are dropped.
 const CAPACITY: usize = 1000;
 
-/// Recorders that are kept to count repeated events.
-const MAX_RECORDERS: usize = 10_000;
+/// Recorders that are kept to count repeated events: those that were used last.
+const MAX_RECORDERS: usize = 2000;
 
 /// Minimum time between two events, so that they do not compete with reconciles.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -70,10 +72,7 @@ impl EventRecorder {
 }
 
 async fn publish_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReference, PluginEvent)>) {
-    let mut recorders = Recorders {
-        client,
-        last: HashMap::new(),
-    };
+    let mut recorders = Recorders::new(client);
     let mut interval = tokio::time::interval(INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while let Some((regarding, event)) = receiver.recv().await {
@@ -84,7 +83,7 @@ async fn publish_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReferen
                 EventType::Normal
             },
             reason: event.reason.to_owned(),
-            note: Some(truncated(&event.note)),
+            note: Some(one_line(&event.note)),
             action: "Reconcile".to_owned(),
             secondary: None,
         };
@@ -101,32 +100,131 @@ async fn publish_all(client: Client, mut receiver: mpsc::Receiver<(ObjectReferen
 /// untrue, another note gets another recorder.
 struct Recorders {
     client: Client,
-    /// The last note about an object with a reason, and its recorder.
-    last: HashMap<(Option<String>, String), (Option<String>, Recorder)>,
+    last: HashMap<RecorderKey, LastEvent>,
+    /// Counts the uses of all recorders.
+    uses: u64,
+}
+
+/// The uid of an object, and a reason.
+type RecorderKey = (Option<String>, String);
+
+/// The last event about an object with a reason.
+struct LastEvent {
+    note: Option<String>,
+    recorder: Recorder,
+    /// [`Recorders::uses`] when it was used last.
+    used: u64,
 }
 
 impl Recorders {
-    fn of(&mut self, regarding: &ObjectReference, event: &Event) -> Recorder {
-        let key = (regarding.uid.clone(), event.reason.clone());
-        if let Some((note, recorder)) = self.last.get(&key)
-            && *note == event.note
-        {
-            return recorder.clone();
+    fn new(client: Client) -> Self {
+        Self {
+            client,
+            last: HashMap::new(),
+            uses: 0,
         }
-        if self.last.len() >= MAX_RECORDERS {
-            self.last.clear();
+    }
+
+    fn of(&mut self, regarding: &ObjectReference, event: &Event) -> Recorder {
+        self.uses += 1;
+        let key = (regarding.uid.clone(), event.reason.clone());
+        if let Some(last) = self.last.get_mut(&key)
+            && last.note == event.note
+        {
+            last.used = self.uses;
+            return last.recorder.clone();
+        }
+        if self.last.len() >= MAX_RECORDERS && !self.last.contains_key(&key) {
+            self.remove_least_recently_used();
         }
         let recorder = Recorder::new(self.client.clone(), Reporter::from("outrigger"));
-        self.last
-            .insert(key, (event.note.clone(), recorder.clone()));
+        let last = LastEvent {
+            note: event.note.clone(),
+            recorder: recorder.clone(),
+            used: self.uses,
+        };
+        self.last.insert(key, last);
         recorder
+    }
+
+    fn remove_least_recently_used(&mut self) {
+        let oldest = self.last.iter().min_by_key(|(_, last)| last.used);
+        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
+            self.last.remove(&key);
+        }
     }
 }
 
-fn truncated(note: &str) -> String {
-    let mut end = note.len().min(MAX_NOTE);
-    while !note.is_char_boundary(end) {
-        end -= 1;
+/// A note on one line, because `kubectl` prints it in a table, and within the limit of the API.
+fn one_line(note: &str) -> String {
+    let parts = note.split(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'));
+    let parts = parts.map(str::trim).filter(|part| !part.is_empty());
+    let line = parts.collect::<Vec<_>>().join(" ");
+    if line.len() <= MAX_NOTE {
+        return line;
     }
-    note[..end].to_owned()
+    let end = line.floor_char_boundary(MAX_NOTE - ELLIPSIS.len());
+    format!("{}{ELLIPSIS}", &line[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_testing::embedded_api;
+
+    use super::*;
+
+    #[test]
+    fn a_note_of_several_lines_becomes_one_line() {
+        let note = "values don't meet the schema:\r\nweb:\n\t- at '/replicas'\n\n";
+        assert_eq!(
+            one_line(note),
+            "values don't meet the schema: web: - at '/replicas'"
+        );
+    }
+
+    #[test]
+    fn a_long_note_is_cut_within_the_limit_at_a_character() {
+        assert_eq!(one_line(&"x".repeat(MAX_NOTE)).len(), MAX_NOTE);
+        for length in MAX_NOTE / 2..MAX_NOTE / 2 + 4 {
+            let note = one_line(&format!("{}{}", "x".repeat(length), "ü".repeat(MAX_NOTE)));
+            assert!(note.len() <= MAX_NOTE, "{}", note.len());
+            assert!(note.len() > MAX_NOTE - 4, "{}", note.len());
+            assert!(note.ends_with("ü…"), "{note}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_recorders_that_were_used_last_are_kept() {
+        let server = embedded_api::start(Duration::from_millis(5)).await;
+        let mut recorders = Recorders::new(embedded_api::client(&server));
+        let mut use_of = |number: usize| {
+            let regarding = ObjectReference {
+                uid: Some(number.to_string()),
+                ..ObjectReference::default()
+            };
+            let event = Event {
+                type_: EventType::Normal,
+                reason: "Installed".to_owned(),
+                note: None,
+                action: String::new(),
+                secondary: None,
+            };
+            recorders.of(&regarding, &event);
+            let mut kept: Vec<usize> = recorders
+                .last
+                .keys()
+                .filter_map(|(uid, _)| uid.as_ref()?.parse().ok())
+                .collect();
+            kept.sort_unstable();
+            kept
+        };
+        for number in 0..MAX_RECORDERS {
+            use_of(number);
+        }
+        use_of(0);
+        let kept = use_of(MAX_RECORDERS);
+        assert_eq!(kept.len(), MAX_RECORDERS);
+        assert_eq!(kept[..2], [0, 2]);
+        server.close().await;
+    }
 }

@@ -20,6 +20,7 @@ use crate::observed::{
 use crate::references::{self, References};
 use crate::release_claims::ReleaseClaims;
 use crate::release_ref::{ClusterRef, RELEASE_NAME, RELEASE_NAMESPACE, ReleaseRef};
+use crate::status;
 use crate::watch_event::parse_resource_version;
 
 #[derive(Debug)]
@@ -154,6 +155,20 @@ impl Index {
         };
         entry.unwritten = unwritten;
         entry.retry = retry;
+        true
+    }
+
+    /// Keeps the status that the controller knows if someone else changed it: what others write is not observed. Returns
+    /// whether they did, so that it is to be written again.
+    pub(crate) fn keep_status(&mut self, key: &Key, known: &PluginStatus) -> bool {
+        let Some(entry) = self.plugins.get_mut(key) else {
+            return false;
+        };
+        let written = entry.plugin.status.as_ref();
+        if !status::is_foreign(&entry.plugin) || written.is_none() || written == Some(known) {
+            return false;
+        }
+        entry.unwritten.get_or_insert_with(|| known.clone());
         true
     }
 

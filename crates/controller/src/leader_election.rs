@@ -169,17 +169,18 @@ impl LeaderElector {
         let parameters = PostParams::default();
         let result = match lease {
             None => {
-                let lease = self.held(Lease {
+                let new = Lease {
                     metadata: ObjectMeta {
                         name: Some(self.options.name.clone()),
                         ..ObjectMeta::default()
                     },
                     spec: None,
-                });
+                };
+                let lease = held(new, &self.options, (self.now)());
                 self.api.create(&parameters, &lease).await
             }
             Some(lease) => {
-                let lease = self.held(lease);
+                let lease = held(lease, &self.options, (self.now)());
                 self.api
                     .replace(&self.options.name, &parameters, &lease)
                     .await
@@ -195,21 +196,23 @@ impl LeaderElector {
             Err(error) => Err(error),
         }
     }
+}
 
-    /// The lease with this process as its holder, renewed now.
-    fn held(&self, mut lease: Lease) -> Lease {
-        let now = MicroTime((self.now)());
-        let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
-        if spec.holder_identity.as_deref() != Some(&self.options.identity) {
-            spec.acquire_time = Some(now.clone());
-            spec.lease_transitions = Some(spec.lease_transitions.unwrap_or(0) + 1);
-        }
-        spec.holder_identity = Some(self.options.identity.clone());
-        let seconds = self.options.lease_duration.as_secs().max(1);
-        spec.lease_duration_seconds = Some(i32::try_from(seconds).unwrap_or(i32::MAX));
-        spec.renew_time = Some(now);
-        lease
+/// The lease with a process as its holder, renewed now.
+fn held(mut lease: Lease, options: &Options, now: Timestamp) -> Lease {
+    let now = MicroTime(now);
+    let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
+    if spec.holder_identity.as_deref() != Some(&options.identity) {
+        spec.acquire_time = Some(now.clone());
+        // A larger number would be invalid, and nobody could become the leader.
+        let transitions = spec.lease_transitions.unwrap_or(0).max(0);
+        spec.lease_transitions = Some(transitions.saturating_add(1));
     }
+    spec.holder_identity = Some(options.identity.clone());
+    let seconds = options.lease_duration.as_secs().max(1);
+    spec.lease_duration_seconds = Some(i32::try_from(seconds).unwrap_or(i32::MAX));
+    spec.renew_time = Some(now);
+    lease
 }
 
 #[cfg(test)]
@@ -246,5 +249,28 @@ mod tests {
         renewed.metadata.resource_version = Some("2".to_owned());
         observation.update(Some(&renewed), later);
         assert!(!can_acquire(Some(&renewed), &observation, "me", later));
+    }
+
+    #[test]
+    fn a_lease_with_numbers_at_their_limits_can_be_acquired_and_expires() {
+        let options = Options {
+            lease_duration: Duration::MAX,
+            ..Options::new("default", "me")
+        };
+        let limits = [(i32::MIN, 1), (-1, 1), (0, 1), (i32::MAX, i32::MAX)];
+        for (transitions, expected) in limits {
+            let mut other = lease(Some("other"));
+            let spec = other.spec.as_mut().unwrap();
+            spec.lease_transitions = Some(transitions);
+            spec.lease_duration_seconds = Some(i32::MIN);
+            let mut observation = LeaseObservation::default();
+            let start = Instant::now();
+            observation.update(Some(&other), start);
+            let later = start + Duration::from_millis(1);
+            assert!(can_acquire(Some(&other), &observation, "me", later));
+            let spec = held(other, &options, Timestamp::MAX).spec.unwrap();
+            assert_eq!(spec.lease_transitions, Some(expected));
+            assert_eq!(spec.lease_duration_seconds, Some(i32::MAX));
+        }
     }
 }

@@ -68,7 +68,7 @@ pub use metrics::Metrics;
 pub use supervision::{Workers, run, run_on};
 pub use trust::{ClusterRules, Trust};
 
-pub use preview::{PreviewError, preview};
+pub use preview::{Preview, PreviewError, dry_run, preview};
 
 #[derive(Debug, Clone)]
 pub struct Options {

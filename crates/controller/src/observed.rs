@@ -1,6 +1,7 @@
 //! The observed state of one plugin, on which decisions are based.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -80,6 +81,40 @@ pub(crate) struct RetryState {
     pub(crate) pods: Option<PodInspection>,
     /// The objects of the last apply, for [`SAME_SECOND`].
     pub(crate) just_applied: Option<Arc<AppliedObjects>>,
+    /// A correction of drift that did not complete.
+    pub(crate) interrupted_correction: Option<InterruptedCorrection>,
+    /// The failures since the plugin was last ready that events were emitted about.
+    pub(crate) reported_failures: ReportedFailures,
+}
+
+/// A correction of drift that ended after `inputDigest` was cleared. The next attempt is an upgrade to the same inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InterruptedCorrection {
+    /// The digest of the inputs that are installed.
+    pub(crate) digest: String,
+    /// Describes what had drifted.
+    pub(crate) drifted: String,
+}
+
+/// The messages of failures, as hashes: messages can be long. A failure with another message each time is reported
+/// [`Self::MAX`] times only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ReportedFailures(Vec<u64>);
+
+impl ReportedFailures {
+    const MAX: usize = 16;
+
+    /// Adds a message. Returns whether it is to be reported.
+    pub(crate) fn insert(&mut self, message: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        message.hash(&mut hasher);
+        let hash = hasher.finish();
+        let is_new = self.0.len() < Self::MAX && !self.0.contains(&hash);
+        if is_new {
+            self.0.push(hash);
+        }
+        is_new
+    }
 }
 
 impl RetryState {
@@ -169,4 +204,18 @@ pub(crate) fn object_text(kind: &str, namespace: Option<&str>, name: &str) -> St
 pub(crate) fn modified_text(entry: &InventoryEntry) -> String {
     let object = object_text(&entry.kind, entry.namespace.as_deref(), &entry.name);
     format!("{object} was modified")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_message_is_reported_once_and_not_without_end() {
+        let mut reported = ReportedFailures::default();
+        assert!(reported.insert("a"));
+        assert!(!reported.insert("a"));
+        let count = (0..1000).filter(|n| reported.insert(&n.to_string()));
+        assert_eq!(count.count(), ReportedFailures::MAX - 1);
+    }
 }

@@ -244,6 +244,24 @@ impl PendingStatus {
         self.set_phase(Phase::Failed, &Cause::new(cause.reason, message));
     }
 
+    /// Reports the last failure again, if the status claims that the plugin is ready although its spec is not deployed.
+    pub(crate) fn restore_failure(&mut self) {
+        if self.status.phase != Phase::Ready {
+            return;
+        }
+        let failed = self.status.conditions.iter().find(|condition| {
+            [FETCHED, RENDERED, APPLIED].contains(&condition.kind.as_str())
+                && condition.status == ConditionStatus::False
+        });
+        let cause = failed.and_then(|condition| {
+            let mut reasons = Reason::ALL.iter();
+            let reason = reasons.find(|reason| condition.reason == **reason)?;
+            Some(Cause::new(*reason, &*condition.message))
+        });
+        let unknown = || Cause::new(Reason::ApplyFailed, "the last attempt failed");
+        self.set_phase(Phase::Failed, &cause.unwrap_or_else(unknown));
+    }
+
     /// Reports that the cluster or the repository did not respond, so that a new spec or new inputs must wait.
     pub(crate) fn mark_unreachable(&mut self, condition: &'static str, cause: &Cause) {
         if condition != READY {

@@ -17,7 +17,7 @@ use crate::act;
 use crate::conditions::Cause;
 use crate::context::Context;
 use crate::error::ReconcileError;
-use crate::observe::{self, AwaitedReporter};
+use crate::observe::{self, AwaitedReporter, ResolvedInputs};
 use crate::references::ReadVersions;
 use crate::sources::{Repositories, Sources};
 use crate::watches::{DEFAULTS_NAME, DEFAULTS_NAMESPACE, default_registry};
@@ -31,12 +31,44 @@ pub struct PreviewError {
     pub message: String,
 }
 
+/// What the controller would do to a plugin.
+#[derive(Debug, Clone)]
+pub struct Preview {
+    pub plan: Plan,
+    /// Why the API server would refuse it, if it would.
+    pub refusal: Option<PreviewError>,
+}
+
+/// Plans what the controller would do to a plugin, and asks the API server whether it would accept it. Nothing is changed.
+pub async fn dry_run(
+    client: Client,
+    options: Options,
+    plugin: &Plugin,
+) -> Result<Preview, PreviewError> {
+    let (ctx, inputs) = resolve(client, options, plugin).await?;
+    let plan = act::plan(&ctx.options, plugin, &inputs).await?;
+    let refusal = act::dry_run(&ctx.options, plugin, &inputs, &plan).await;
+    Ok(Preview {
+        plan,
+        refusal: refusal.err().map(PreviewError::from),
+    })
+}
+
 /// Plans what the controller would do to a plugin. Nothing is changed.
 pub async fn preview(
     client: Client,
     options: Options,
     plugin: &Plugin,
 ) -> Result<Plan, PreviewError> {
+    let (ctx, inputs) = resolve(client, options, plugin).await?;
+    Ok(act::plan(&ctx.options, plugin, &inputs).await?)
+}
+
+async fn resolve(
+    client: Client,
+    options: Options,
+    plugin: &Plugin,
+) -> Result<(Context, ResolvedInputs), PreviewError> {
     let repositories = Repositories::default();
     let api: Api<Repository> = Api::all(client.clone());
     let list = api.list(&ListParams::default()).await;
@@ -56,7 +88,7 @@ pub async fn preview(
     ctx.set_cluster_registry(defaults.as_ref().and_then(default_registry));
     let ignore: AwaitedReporter = Arc::new(|_| ());
     let inputs = observe::resolve_inputs(&ctx, plugin, &mut ReadVersions::new(), &ignore).await?;
-    Ok(act::plan(&ctx.options, plugin, &inputs).await?)
+    Ok((ctx, inputs))
 }
 
 fn unreachable(error: &kube::Error) -> PreviewError {

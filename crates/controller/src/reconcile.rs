@@ -40,8 +40,9 @@ pub(crate) struct Outcome {
     pub(crate) written: Option<Box<Plugin>>,
     /// Whether the written plugin has a spec or annotations that this reconcile does not know.
     pub(crate) is_superseded: bool,
-    /// A status that differs from the written one.
-    pub(crate) unwritten: Option<PluginStatus>,
+    pub(crate) status: PluginStatus,
+    /// Whether the status is the written one.
+    pub(crate) is_written: bool,
     pub(crate) retry: RetryState,
     pub(crate) requeue_at: Option<Instant>,
     /// The references that were read, if the inputs were resolved.
@@ -99,6 +100,7 @@ pub(crate) async fn run(
     if !is_released {
         reconcile.persist_status().await;
     }
+    reconcile.forget_reported_failures();
     reconcile.report(is_released, started_at.elapsed());
     reconcile.finish(is_released)
 }
@@ -346,6 +348,8 @@ impl Reconcile {
                 if digest.is_some() && digest == self.observed.status.input_digest.as_ref() {
                     self.mark_installed_as_specified();
                     self.update_health();
+                } else {
+                    self.pending.restore_failure();
                 }
             }
             _ => {
@@ -385,7 +389,8 @@ impl Reconcile {
             written: self
                 .has_written
                 .then(|| Box::new(Plugin::clone(&self.current))),
-            unwritten: (!is_written).then_some(self.pending.status),
+            status: self.pending.status,
+            is_written,
             retry: self.retry,
             requeue_at: self.requeue_at,
             read: self.read,

@@ -1,6 +1,7 @@
 //! Writes statuses and finalizers to the API server, as minimal merge patches.
 
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use kube::api::{ObjectMeta, Patch, PatchParams};
 use kube::{Api, Client};
 use outrigger_api::annotation::{CASCADE, FORCE};
 use outrigger_api::plugin::{FINALIZER, Phase, Plugin, PluginStatus};
@@ -18,6 +19,26 @@ pub(crate) fn patch_params(manager: &str) -> PatchParams {
         field_manager: Some(manager.to_owned()),
         ..PatchParams::default()
     }
+}
+
+/// Keeps of the managed fields only who else writes the status. The rest is unused, and the larger half of an object.
+pub(crate) fn keep_foreign_managers(metadata: &mut ObjectMeta) {
+    let entries = metadata.managed_fields.take().into_iter().flatten();
+    let is_foreign = |entry: &ManagedFieldsEntry| {
+        entry.subresource.as_deref() == Some("status")
+            && entry.manager.as_deref() != Some(FIELD_MANAGER)
+    };
+    let foreign = entries.filter(is_foreign).map(|entry| ManagedFieldsEntry {
+        fields_v1: None,
+        ..entry
+    });
+    let foreign: Vec<ManagedFieldsEntry> = foreign.collect();
+    metadata.managed_fields = (!foreign.is_empty()).then_some(foreign);
+}
+
+/// Whether someone else has written to the status of a watched plugin.
+pub(crate) fn is_foreign(plugin: &Plugin) -> bool {
+    plugin.metadata.managed_fields.is_some()
 }
 
 /// Whether an operation is in progress in this phase.

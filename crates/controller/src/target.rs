@@ -4,6 +4,7 @@
 //! A kubeconfig from a Secret may name a server and credentials, nothing else: one that would run programs or read local
 //! files is rejected.
 
+mod bounded_body;
 mod foreign_responses;
 mod kubeconfig;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
@@ -28,6 +28,7 @@ use crate::objects::Kind;
 use crate::references::ReferenceKind;
 use crate::release_ref::ClusterRef;
 use crate::sources::Repositories;
+use crate::status;
 use crate::task::{AbortOnDrop, spawn};
 use crate::watch_event::{self, WatchEvent, WatchedObject};
 use crate::watches::existence::ExistenceRecorder;
@@ -65,6 +66,9 @@ pub(crate) fn is_metadata_only(api_version: &str, kind: &str) -> bool {
     METADATA_ONLY.contains(&(api_version, kind))
 }
 
+/// Plugins in one response. Their values may have a mebibyte each, and a response is in memory as text and as objects.
+const PLUGINS_PER_PAGE: u32 = 16;
+
 /// Delays before a failed request is repeated.
 const BACKOFF: Backoff = Backoff {
     initial: Duration::from_millis(200),
@@ -83,10 +87,10 @@ pub(crate) fn plugins(
     };
     spawn(forward(
         "plugins",
-        watcher(api, Config::default()),
+        watcher(api, Config::default().page_size(PLUGINS_PER_PAGE)),
         sender,
         move |event| {
-            let event = deserialized(event)?;
+            let event = deserialized(event, status::keep_foreign_managers)?;
             Some(WatchEvent::Plugin(namespace.clone(), event))
         },
     ))
@@ -97,7 +101,8 @@ pub(crate) fn clusters(client: Client, sender: Sender<WatchEvent>) -> AbortOnDro
     let api: Api<DeserializeGuard<Cluster>> = Api::all(client);
     let events = watcher(api, Config::default());
     spawn(forward("clusters", events, sender, |event| {
-        Some(WatchEvent::Cluster(deserialized(event)?))
+        let event = deserialized(event, without_managed_fields)?;
+        Some(WatchEvent::Cluster(event))
     }))
 }
 
@@ -106,16 +111,24 @@ pub(crate) fn machines(client: Client, sender: Sender<WatchEvent>) -> AbortOnDro
     let api: Api<DeserializeGuard<Machine>> = Api::all(client);
     let events = watcher(api, Config::default());
     spawn(forward("machines", events, sender, |event| {
-        Some(WatchEvent::Machine(deserialized(event)?))
+        let event = deserialized(event, without_managed_fields)?;
+        Some(WatchEvent::Machine(event))
     }))
 }
 
-/// Skips objects that do not deserialize: their CRD is not ours.
-fn deserialized<K: Resource>(event: Event<DeserializeGuard<K>>) -> Option<Event<Box<K>>> {
+/// The managed fields are unused, and the larger half of an object.
+fn without_managed_fields(metadata: &mut ObjectMeta) {
+    metadata.managed_fields = None;
+}
+
+/// Reduces the metadata of objects. Skips objects that do not deserialize: their CRD is not ours.
+fn deserialized<K: Resource>(
+    event: Event<DeserializeGuard<K>>,
+    reduce: fn(&mut ObjectMeta),
+) -> Option<Event<Box<K>>> {
     let deserialized = |DeserializeGuard(object): DeserializeGuard<K>| match object {
         Ok(mut object) => {
-            // Unused, and the larger half of an object.
-            object.meta_mut().managed_fields = None;
+            reduce(object.meta_mut());
             Some(Box::new(object))
         }
         Err(invalid) => {

@@ -45,6 +45,8 @@ pub enum State {
         /// How many attempts have failed.
         failed: u32,
         message: String,
+        /// The operator that failed, if the step was delegated.
+        owner: Option<String>,
     },
 }
 
@@ -117,9 +119,11 @@ impl State {
             (Self::Running { attempt, .. }, Event::Fail { message }) => {
                 Ok(after_failure(attempt, message, step, now))
             }
-            (Self::Delegated { .. }, Event::Fail { message }) => {
-                Ok(Self::Failed { failed: 1, message })
-            }
+            (Self::Delegated { owner, .. }, Event::Fail { message }) => Ok(Self::Failed {
+                failed: 1,
+                message,
+                owner: Some(owner),
+            }),
             (Self::Waiting, Event::Skip) => Ok(Self::Skipped),
             (Self::Waiting, Event::Delegate { owner, deadline }) => {
                 Ok(Self::Delegated { owner, deadline })
@@ -137,7 +141,11 @@ fn after_failure(failed: u32, message: String, step: &Step, now: Timestamp) -> S
             next_try: later(now, delay),
             message,
         },
-        None => State::Failed { failed, message },
+        None => State::Failed {
+            failed,
+            message,
+            owner: None,
+        },
     }
 }
 

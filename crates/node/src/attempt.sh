@@ -3,7 +3,8 @@
 # Prints "outcome code dropped" and the captured output, or "state" and a message, with details on stderr.
 #
 # The record of an attempt is one file. Whoever creates it has claimed the attempt; its first line is overwritten with
-# the outcome. The other files of the attempt have the same name and an extension.
+# the outcome. The other files of the attempt have the same name and an extension, also those that the script makes next
+# to itself ($0).
 attempt() {
   umask 077
   state=${1:-${HOME:-/}/.outrigger}/attempts task=$2 f=$2.$3 seconds=$4 verb=$5 script=$6
@@ -70,7 +71,7 @@ supervise() {
   open_pipe && [ "$ending" = exited ] || { record "$ending 126"; exit; }
   collect <&7 &
   collector=$!
-  setsid /bin/sh "./$script" >&8 2>&1 7<&- 8>&- </dev/null &
+  setsid /bin/sh "$PWD/$script" >&8 2>&1 7<&- 8>&- </dev/null &
   child=$!
   exec 7<&- 8>&-
   start_of $child && echo "$child $began" >"$f.group"

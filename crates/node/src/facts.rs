@@ -28,8 +28,6 @@ pub struct Facts {
     pub swap_bytes: Option<u64>,
     pub machine_id: Option<String>,
     pub boot_id: Option<String>,
-    /// The clock of the machine, in seconds since 1970.
-    pub unix_time: Option<u64>,
     pub is_root: bool,
 }
 
@@ -54,9 +52,10 @@ n=0
 while IFS= read -r l; do case $l in processor*:*) n=$((n+1));; esac; done </proc/cpuinfo
 say cpus $n
 while read -r k v u; do case $k in MemTotal:) say memory "$v";; SwapTotal:) say swap "$v"; break;; esac; done </proc/meminfo
-say machine "$(uname -m)"
-say time "$(date +%s)"
-say uid "$(id -u)"
+{ IFS= read -r v </proc/sys/kernel/arch; } 2>/dev/null || v=$(uname -m)
+say machine "$v"
+while read -r k v u rest; do [ "$k" != Uid: ] || break; done </proc/self/status
+say uid "$u"
 df -Pk / /var /var/lib /tmp 2>/dev/null | { read -r l; for d in / /var /var/lib /tmp; do
   [ -d "$d" ] || continue; read -r a b c free e && say free "$free $d"; done; }
 for r in containerd dockerd crio podman; do command -v "$r" >/dev/null 2>&1 && say runtime "$r"; done
@@ -102,7 +101,6 @@ fn set(facts: &mut Facts, key: &str, value: &str) {
         "memory" => facts.memory_bytes = kibibytes(value),
         "swap" => facts.swap_bytes = kibibytes(value),
         "machine" => architecture(value).clone_into(&mut facts.architecture),
-        "time" => facts.unix_time = value.parse().ok(),
         "uid" => facts.is_root = value == "0",
         "runtime" => facts.container_runtimes.push(value.to_owned()),
         "systemd" => facts.has_systemd = true,

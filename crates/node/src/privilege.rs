@@ -26,7 +26,8 @@ pub(crate) enum Privilege {
 /// Prints the user id, and whether sudo works without a password, with one, or not at all. `-k` ignores what sudo
 /// remembers of earlier commands, so that the answer holds for later ones.
 pub(crate) const PROBE: &str = r#"
-if [ "$(id -u)" = 0 ]; then echo root
+while read -r k r u l; do [ "$k" != Uid: ] || break; done </proc/self/status
+if [ "$u" = 0 ]; then echo root
 elif ! command -v sudo >/dev/null 2>&1; then echo none
 elif sudo -k -n true 2>/dev/null; then echo free
 else echo password
@@ -66,6 +67,8 @@ impl Privilege {
     /// The command line of a shell that runs the text of a loader.
     pub(crate) fn command_line(&self, loader: &str) -> String {
         match self {
+            // The shell that the loader would start.
+            Self::Direct { .. } if loader.starts_with("exec ") => loader.to_owned(),
             Self::Direct { .. } => format!("exec /bin/sh -c '{loader}'"),
             Self::Sudo => format!("exec sudo -n /bin/sh -c '{loader}'"),
             Self::SudoWithPassword(_) => {

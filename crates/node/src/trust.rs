@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::shell::quote_all;
 
-/// Defines the functions `foreign`, `users` and `own`.
+/// Defines the functions `foreign` and `users`.
 pub(crate) const TRUST: &str = include_str!("trust.sh");
 
 /// All folders that lead to a path, `/` first.
@@ -16,14 +16,14 @@ pub(crate) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     ends.filter_map(|end| path.get(..end))
 }
 
-/// Shell text that ends with exit code 126 if somebody else could replace the program. It starts one program if a
-/// folder does not belong to the one who runs it, otherwise none.
+/// Shell text that ends with exit code 126 if somebody else could replace or change the program. It starts one program:
+/// shells do not know the modes of files.
 pub fn require_trusted(program: &str) -> String {
     let paths: BTreeSet<&str> = ancestors(program).chain([program]).collect();
     let paths = quote_all(paths);
     format!(
-        "{TRUST}own {paths} || {{ found=$(foreign {paths}); [ -z \"$found\" ] || {{\n\
-         printf 'not run: %s\\n' \"${{found#untrusted }}\" >&2; exit 126; }}; }}\n"
+        "{TRUST}found=$(foreign {paths}); [ -z \"$found\" ] || {{\n\
+         printf 'not run: %s\\n' \"${{found#untrusted }}\" >&2; exit 126; }}\n"
     )
 }
 

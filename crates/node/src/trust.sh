@@ -9,12 +9,12 @@ foreign() {
   done
   stat -c '%u %g %f %n' -- "$@" 2>/dev/null | while read -r u g m n; do
     case $u in 0 | "$user" | "$login") ;; *) echo "untrusted $n belongs to user $u" && continue ;; esac
-    # The mode of a link does not matter.
-    case $m in a*) continue ;; esac
-    [ $((0x$m & 0x202)) != 2 ] || echo "untrusted $n is writable for all users"
+    # The mode of a link does not matter, and that of a sticky folder (4...) neither. On a file that bit means nothing.
+    case $m in a*) continue ;; 4*) [ $((0x$m & 0x200)) = 0 ] || continue ;; esac
+    [ $((0x$m & 2)) = 0 ] || echo "untrusted $n is writable for all users"
     # A user's own group has the id of the user.
     case $g in 0 | "$user" | "$login") continue ;; esac
-    [ $((0x$m & 0x210)) != 16 ] || echo "untrusted $n is writable for group $g"
+    [ $((0x$m & 16)) = 0 ] || echo "untrusted $n is writable for group $g"
   done
 }
 # The one who runs this, and the one who called sudo.
@@ -22,5 +22,3 @@ users() {
   while read -r key real user rest; do [ "$key" != Uid: ] || break; done </proc/self/status
   login=${SUDO_UID:-$user}
 }
-# Whether all paths belong to the one who runs this, without starting a program.
-own() { for f; do [ -O "$f" ] && [ ! -L "$f" ] || return; done; }

@@ -1,9 +1,13 @@
 //! The commands, their flags and their help texts.
 
+mod deferred;
+
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands;
 use crate::logging::{LogFormat, Settings};
+
+pub(crate) use deferred::Deferred;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +37,10 @@ impl Arguments {
     pub(crate) fn logging(&self) -> Settings {
         let (format, is_service) = match &self.command {
             Command::Serve(args) => (args.log_format, true),
-            Command::Registry(commands::registry::Verb::Serve(_)) => (LogFormat::Text, true),
+            Command::Registry(verb) => {
+                let is_service = matches!(**verb, commands::registry::Verb::Serve(_));
+                (LogFormat::Text, is_service)
+            }
             _ => (LogFormat::Text, false),
         };
         Settings {
@@ -55,42 +62,42 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a Kubernetes API server in one process, with its data in one file
-    Apiserver(Box<commands::apiserver::Args>),
+    Apiserver(Deferred<commands::apiserver::Args>),
     /// Render, lint, package and inspect Helm charts
     #[command(subcommand)]
-    Chart(Box<commands::chart::Chart>),
+    Chart(Deferred<commands::chart::Chart>),
     /// Bring up, upgrade and remove clusters on machines
     #[command(subcommand, visible_alias = "clusters")]
-    Cluster(commands::cluster::Verb),
+    Cluster(Deferred<commands::cluster::Verb>),
     /// Print a shell completion script
-    Completion(commands::completion::Args),
+    Completion(Deferred<commands::completion::Args>),
     /// List, copy, save and load images
     #[command(subcommand, visible_alias = "images")]
-    Image(Box<commands::image::Verb>),
+    Image(Deferred<commands::image::Verb>),
     /// Add, remove and use the machines of clusters
     #[command(subcommand, visible_alias = "machines")]
-    Machine(Box<commands::machine::Verb>),
+    Machine(Deferred<commands::machine::Verb>),
     /// Install, configure and remove the plugins of a cluster
     #[command(subcommand, visible_alias = "plugins")]
-    Plugin(commands::plugin::Verb),
+    Plugin(Deferred<commands::plugin::Verb>),
     /// Build and check the folders of files that are installed on machines
     #[command(subcommand)]
-    Provider(commands::provider::Verb),
+    Provider(Deferred<commands::provider::Verb>),
     /// Run an OCI registry and chart repository
     #[command(subcommand)]
-    Registry(commands::registry::Verb),
+    Registry(Deferred<commands::registry::Verb>),
     /// Manage the chart repositories of a cluster
     #[command(subcommand)]
-    Repository(commands::repository::Verb),
+    Repository(Deferred<commands::repository::Verb>),
     /// Run the controller that reconciles plugins and clusters
-    Serve(Box<commands::serve::Args>),
+    Serve(Deferred<commands::serve::Args>),
     /// Describe clusters with staged plugins, and render them to CloudFormation
     #[command(subcommand)]
-    Stack(commands::stack::Verb),
+    Stack(Deferred<commands::stack::Verb>),
     /// Start a local cluster: API server, simulated workloads and plugins in one process
-    Up(Box<commands::up::Args>),
+    Up(Deferred<commands::up::Args>),
     /// Print the version of this build
-    Version(commands::version::Args),
+    Version(Deferred<commands::version::Args>),
 }
 
 /// The output format of a command.

@@ -4,6 +4,8 @@
 //! The printer, the reports on stderr, the live area and the log call this for everything that they write, so that no
 //! command can forget it. Colors are added afterwards.
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 /// A text as one line, without control characters, escape sequences and marks that change the direction of text.
 pub(crate) fn line(text: &str) -> String {
     lines(text).replace(['\n', '\t'], " ")
@@ -23,6 +25,20 @@ pub(crate) fn joined(text: &str) -> String {
         joined.push_str(&line);
     }
     joined
+}
+
+/// The beginning of a line that fits into the columns, with `…` if something is missing.
+pub(crate) fn cut(line: &str, columns: usize) -> String {
+    if line.width() <= columns {
+        return line.to_owned();
+    }
+    let mut width = 1;
+    let kept = line.chars().take_while(|c| {
+        width += c.width().unwrap_or(0);
+        width <= columns
+    });
+    let kept: String = kept.collect();
+    format!("{}…", kept.trim_end())
 }
 
 /// A text with its line feeds and tabs, and else without what a terminal obeys.

@@ -8,9 +8,17 @@ use serde::Serialize;
 use crate::arguments::Output;
 use crate::printable;
 
+/// What separates the columns of a table.
+const SEPARATOR: &str = "   ";
+
+/// The width that is left of a column that is cut, however narrow the terminal is.
+const MIN_CUT: usize = 16;
+
 /// The columns of a table, and the cells of one row.
 pub(crate) trait Row {
     const HEADERS: &'static [&'static str];
+    /// Whether the last column is cut to the width of a terminal.
+    const IS_CUT: bool = false;
 
     fn cells(&self) -> Vec<String>;
 
@@ -128,7 +136,7 @@ impl Printer {
         list: &[T],
     ) -> anyhow::Result<()> {
         match format {
-            Output::Table => self.raw(table(list, is_colored()).as_bytes()),
+            Output::Table => self.raw(table(list, is_colored(), columns()).as_bytes()),
             Output::Json => self.json(&list),
             Output::Yaml => self.yaml(&list),
         }
@@ -160,7 +168,9 @@ impl Printer {
         object: &T,
     ) -> anyhow::Result<()> {
         match format {
-            Output::Table => self.raw(table(std::slice::from_ref(object), is_colored()).as_bytes()),
+            Output::Table => {
+                self.raw(table(std::slice::from_ref(object), is_colored(), columns()).as_bytes())
+            }
             Output::Json => self.json(object),
             Output::Yaml => self.yaml(object),
         }
@@ -185,13 +195,32 @@ impl Printer {
     }
 }
 
-/// Formats rows as aligned columns separated by three spaces.
-fn table<T: Row>(rows: &[T], is_colored: bool) -> String {
+/// The width of the terminal of stdout, if it is one.
+fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Formats rows as aligned columns separated by three spaces. On a terminal of this many `columns`, the last cell of each
+/// row is cut if the table says so.
+fn table<T: Row>(rows: &[T], is_colored: bool, columns: Option<usize>) -> String {
     let widths = widths(rows);
     let header = line::<T>(&header::<T>(), &widths, None, is_colored);
-    let lines = rows
-        .iter()
-        .map(|row| line(&cells(row), &widths, Some(row), is_colored));
+    let room = columns.filter(|_| T::IS_CUT).map(|columns| {
+        let others = widths
+            .iter()
+            .rev()
+            .skip(1)
+            .map(|width| width + SEPARATOR.len());
+        columns.saturating_sub(others.sum()).max(MIN_CUT)
+    });
+    let lines = rows.iter().map(|row| {
+        let mut cells = cells(row);
+        if let (Some(room), Some(last)) = (room, cells.last_mut()) {
+            *last = printable::cut(last, room);
+        }
+        line(&cells, &widths, Some(row), is_colored)
+    });
     let lines = std::iter::once(header).chain(lines);
     lines.map(|line| line + "\n").collect()
 }
@@ -233,7 +262,7 @@ fn line<T: Row>(cells: &[String], widths: &[usize], row: Option<&T>, is_colored:
         }
     });
     let shown = last.map_or(0, |last| last + 1);
-    padded.take(shown).collect::<Vec<_>>().join("   ")
+    padded.take(shown).collect::<Vec<_>>().join(SEPARATOR)
 }
 
 /// Formats fields as a column of labels and one of values, two spaces apart from the longest label.
@@ -260,6 +289,7 @@ mod tests {
 
     impl Row for Phases {
         const HEADERS: &'static [&'static str] = &["PHASE", "MESSAGE"];
+        const IS_CUT: bool = true;
 
         fn cells(&self) -> Vec<String> {
             vec![self.0.to_owned(), self.1.to_owned()]
@@ -274,16 +304,34 @@ mod tests {
     fn a_cell_with_several_lines_stays_in_its_row() {
         let rows = [Phases("Failed", "two errors:\n  - a\n  - b\n")];
         assert_eq!(
-            table(&rows, false),
+            table(&rows, false, None),
             "PHASE    MESSAGE\nFailed   two errors: - a - b\n"
         );
+    }
+
+    #[test]
+    fn the_last_column_is_cut_to_the_width_of_the_terminal_only() {
+        let rows = [Phases(
+            "Failed",
+            "the chart does not exist in the repository",
+        )];
+        assert_eq!(
+            table(&rows, false, Some(30)),
+            "PHASE    MESSAGE\nFailed   the chart does not e…\n"
+        );
+        for columns in [None, Some(80)] {
+            let table = table(&rows, false, columns);
+            assert!(table.ends_with("in the repository\n"), "{table}");
+        }
+        let narrow = table(&rows, false, Some(3));
+        assert!(narrow.ends_with("Failed   the chart does…\n"), "{narrow}");
     }
 
     #[test]
     fn cells_and_fields_cannot_change_the_terminal() {
         let rows = [Phases("Failed", "a\x1b[2K\rReady\u{9b}1A\u{202e}")];
         assert_eq!(
-            table(&rows, true),
+            table(&rows, true, None),
             "PHASE    MESSAGE\n\x1b[32mFailed\x1b[0m   aReady\n"
         );
         let fields = [
@@ -308,9 +356,12 @@ mod tests {
     #[test]
     fn columns_are_aligned_with_and_without_colors() {
         let rows = [Phases("Ready", "ok"), Phases("Up", "")];
-        assert_eq!(table(&rows, false), "PHASE   MESSAGE\nReady   ok\nUp\n");
         assert_eq!(
-            table(&rows, true),
+            table(&rows, false, None),
+            "PHASE   MESSAGE\nReady   ok\nUp\n"
+        );
+        assert_eq!(
+            table(&rows, true, None),
             "PHASE   MESSAGE\n\x1b[32mReady\x1b[0m   ok\n\x1b[32mUp\x1b[0m\n"
         );
     }

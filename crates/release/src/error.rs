@@ -106,6 +106,14 @@ impl Error {
         matches!(self.status(), Some(status) if status.code == 403)
     }
 
+    /// Whether a release record exceeds the limit. It may be valid, so it is not replaced as a damaged one is.
+    pub(crate) fn is_record_too_large(&self) -> bool {
+        let Self::Record { source, .. } = self else {
+            return false;
+        };
+        matches!(source, DecodeError::TooLarge)
+    }
+
     /// Whether nothing can be created, because the namespace is being deleted. The API server answers with 403 too.
     fn is_namespace_terminating(&self) -> bool {
         let status = self.status().filter(|status| status.code == 403);
@@ -154,6 +162,9 @@ impl Error {
             Self::ImagesCollide { .. } => Some(
                 "set one of them to an image of the registry in the values of the chart".into(),
             ),
+            Self::Record { name, .. } if self.is_record_too_large() => Some(format!(
+                "delete Secret {name}; a record that the deployed revision needs is written again"
+            )),
             _ if self.is_namespace_terminating() => {
                 Some("the namespace is being deleted; retry when it is gone".into())
             }

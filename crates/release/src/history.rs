@@ -86,7 +86,7 @@ pub async fn load_history(cluster: &Cluster, id: &ReleaseId) -> Result<History, 
         }
         let reads = stream::iter(unread).map(|revision| async move {
             let record = match storage::read(cluster, id, revision).await {
-                Err(error @ Error::Record { .. }) => Err(error),
+                Err(error @ Error::Record { .. }) if !error.is_record_too_large() => Err(error),
                 read => Ok(read?),
             };
             Ok::<_, Error>((revision, record))

@@ -16,6 +16,7 @@
 //! - [`observe`]`(&Cluster, History, &Desired) -> Result<Observed, Error>`: one read per object
 //! - [`plan`]`(Desired, Observed, &Options) -> Result<Plan, Rejection>`: pure
 //! - [`execute`]`(&Cluster, Plan, &Options, Sink) -> Result<Outcome, ActionError>`: one write per changed object
+//! - [`dry_run`]`(&Cluster, &Plan, &Options) -> Result<(), ActionError>`: what the API server would refuse
 //! - [`uninstall`]`(&Cluster, &ReleaseId, &[ObjectId], &Options, Sink) -> Result<UninstallOutcome, ActionError>`
 //! - [`rollback`]`(&Cluster, &ReleaseId, Option<u32>, &Options, Sink) -> Result<Outcome, ActionError>`
 //! - [`list_revisions`]`(&Cluster, &ReleaseId) -> Result<Vec<Revision>, Error>`
@@ -30,6 +31,7 @@ mod action_error;
 mod cluster;
 mod desired;
 pub mod drift;
+mod dry_run;
 mod error;
 mod execute;
 pub mod health;
@@ -55,6 +57,7 @@ pub use action_error::{ActionError, HookError};
 pub use cluster::{Cluster, ExistenceCache};
 pub use desired::{Desired, Object, from_manifests};
 pub use drift::Drift;
+pub use dry_run::dry_run;
 pub use error::{Error, is_transient};
 pub use execute::{InventoryEntry, Outcome, execute};
 pub use health::{Health, Rule, Rules};

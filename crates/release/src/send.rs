@@ -28,6 +28,7 @@ fn all_operations_are_send(
         Vec::new(),
     ));
     is_send(observe(cluster, history.clone(), desired));
+    is_send(crate::dry_run(cluster, &plan, options));
     is_send(execute(cluster, plan, options, &ignore));
     is_send(uninstall(cluster, id, &[], options, &ignore));
     is_send(rollback(cluster, id, None, options, &ignore));

@@ -55,6 +55,8 @@ struct CachedIndex {
     digest: String,
     offline: bool,
     fetched_at: Instant,
+    /// The memory that the index takes.
+    size: usize,
 }
 
 /// The references to a slot while nobody else waits for it: that of the table, and one's own.
@@ -62,6 +64,28 @@ const UNSHARED: usize = 2;
 
 /// The maximum number of cached indexes.
 const MAX_INDEXES: usize = 32;
+
+/// The memory of all cached indexes. The last one is always cached.
+const MAX_INDEX_MEMORY: usize = 64 << 20;
+
+/// Drops the indexes that were fetched first, until the others and one of `size` fit into memory. Those in use stay.
+fn evict(indexes: &mut Indexes, size: usize) {
+    let idle = indexes.iter().filter_map(|(key, slot)| {
+        let slot = slot.try_lock().ok()?;
+        let cached = slot.cached.as_ref()?;
+        Some((cached.fetched_at, key.clone(), cached.size))
+    });
+    let mut idle: Vec<(Instant, String, usize)> = idle.collect();
+    idle.sort();
+    let mut total = size + idle.iter().map(|(.., size)| size).sum::<usize>();
+    for (_, key, size) in idle {
+        if total <= MAX_INDEX_MEMORY {
+            break;
+        }
+        indexes.remove(&key);
+        total -= size;
+    }
+}
 
 impl Fetcher {
     pub fn new(options: Options) -> Self {
@@ -406,6 +430,7 @@ impl Fetcher {
         match fetched {
             Ok(cached) => {
                 slot.cached = Some(cached.clone());
+                self.indexes(|indexes| evict(indexes, cached.size));
                 Ok(cached)
             }
             Err(error) if Arc::strong_count(&shared) <= UNSHARED => Err(error),
@@ -439,6 +464,7 @@ impl Fetcher {
             .await?
         };
         Ok(CachedIndex {
+            size: index.size(),
             index,
             digest: blob.digest,
             offline: blob.offline,
@@ -610,4 +636,39 @@ fn check_version(fetched: &Fetched, request: &Request) -> Result<(), Error> {
         version: request.version.clone(),
         nearest: vec![version.to_owned()],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn indexes_are_cached_by_their_size() {
+        let start = Instant::now();
+        let slot = |number: u64, size: usize| {
+            let cached = CachedIndex {
+                index: Arc::default(),
+                digest: String::new(),
+                offline: false,
+                fetched_at: start + Duration::from_secs(number),
+                size,
+            };
+            let slot = IndexSlot {
+                cached: Some(cached),
+                failure: None,
+            };
+            (number.to_string(), Arc::new(tokio::sync::Mutex::new(slot)))
+        };
+        let third = MAX_INDEX_MEMORY / 3;
+        let mut indexes: Indexes = (0..3).map(|number| slot(number, third)).collect();
+        evict(&mut indexes, 1);
+        assert_eq!(indexes.len(), 3);
+        evict(&mut indexes, third);
+        assert!(!indexes.contains_key("0") && indexes.len() == 2);
+        // The one that is in use stays, whatever its size.
+        let used = Arc::clone(&indexes["1"]);
+        let _locked = used.lock().await;
+        evict(&mut indexes, 2 * MAX_INDEX_MEMORY);
+        assert!(indexes.contains_key("1") && indexes.len() == 1);
+    }
 }

@@ -4,11 +4,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_gostd::semver::{Constraint, Version};
-use serde_json::Value;
 use url::Url;
 
+use self::node::{MAX_DEPTH, Node, NodeBuilder};
 use crate::Error;
 use outrigger_transport::redact;
+
+mod node;
 
 /// The parsed `index.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,27 +44,47 @@ impl Index {
             line,
             reason,
         };
-        let value = outrigger_goyaml::parse_json(bytes)
+        let document = outrigger_goyaml::parse_to_depth(bytes, &mut NodeBuilder, MAX_DEPTH)
             .map_err(|error| invalid(line_of(&error), error.to_string()))?;
-        if !value.is_object() {
+        let Node::Map(fields) = document else {
             return Err(invalid(None, "not a map".to_owned()));
+        };
+        let (mut api_version, mut entries) = (Node::Other, Node::Other);
+        for (key, value) in fields {
+            match key.as_str() {
+                "apiVersion" => api_version = value,
+                "entries" => entries = value,
+                _ => {}
+            }
         }
-        if value["apiVersion"].as_str().unwrap_or_default().is_empty() {
+        if !matches!(api_version, Node::Text(text) if !text.is_empty()) {
             return Err(invalid(None, "no API version specified".to_owned()));
         }
-        let entries = match &value["entries"] {
-            Value::Null => return Ok(Self::default()),
-            Value::Object(entries) => entries,
+        let entries = match entries {
+            Node::Other => return Ok(Self::default()),
+            Node::Map(entries) => entries,
             _ => return Err(invalid(None, "entries is not a map".to_owned())),
         };
         let mut charts = BTreeMap::new();
         for (name, versions) in entries {
-            let versions = versions.as_array().map(Vec::as_slice).unwrap_or_default();
-            let mut versions: Vec<Entry> = versions.iter().filter_map(Entry::parse).collect();
+            let Node::List(versions) = versions else {
+                charts.insert(name, Vec::new());
+                continue;
+            };
+            let versions = versions.into_iter().filter_map(Node::into_entry);
+            let mut versions: Vec<Entry> = versions.collect();
             versions.sort_by(|a, b| newest_first(&a.version, &b.version));
-            charts.insert(name.clone(), versions);
+            charts.insert(name, versions);
         }
         Ok(Self { charts })
+    }
+
+    /// The memory that the index takes, roughly.
+    pub(crate) fn size(&self) -> usize {
+        let charts = self.charts.iter();
+        let sizes = charts
+            .map(|(name, versions)| name.len() + versions.iter().map(Entry::size).sum::<usize>());
+        sizes.sum()
     }
 
     /// Selects a version of a chart: the exact one, else the newest in the range, by default the newest release.
@@ -107,34 +129,16 @@ impl Index {
 }
 
 impl Entry {
-    /// `None` for an entry without a valid version.
-    fn parse(value: &Value) -> Option<Self> {
-        let text = |name: &str| match &value[name] {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            _ => String::new(),
-        };
-        let version = text("version");
-        Version::parse(&version).ok()?;
-        let urls = value["urls"]
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let annotations = value["annotations"].as_object().into_iter().flatten();
-        Some(Self {
-            version,
-            app_version: text("appVersion"),
-            description: text("description"),
-            urls: urls
-                .iter()
-                .filter_map(|url| Some(url.as_str()?.to_owned()))
-                .collect(),
-            digest: Some(crate::digest::hex(&text("digest"))).filter(|digest| !digest.is_empty()),
-            deprecated: value["deprecated"].as_bool().unwrap_or_default(),
-            annotations: annotations
-                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-                .collect(),
-        })
+    /// The memory that it takes, roughly.
+    fn size(&self) -> usize {
+        let urls = self.urls.iter().map(|url| url.len() + size_of::<String>());
+        let annotations = self.annotations.iter();
+        let annotations =
+            annotations.map(|(key, value)| key.len() + value.len() + 2 * size_of::<String>());
+        let texts = [&self.version, &self.app_version, &self.description];
+        let texts: usize = texts.iter().map(|text| text.len()).sum();
+        let digest = self.digest.as_ref().map_or(0, String::len);
+        size_of::<Self>() + texts + digest + urls.sum::<usize>() + annotations.sum::<usize>()
     }
 }
 

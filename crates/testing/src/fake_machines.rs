@@ -3,12 +3,13 @@
 //! Like real machines, they do the work of an attempt at most once, and remember how it ended.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use outrigger_api::machine::MachineFacts;
-use outrigger_cluster::{Command, Connect, Login, Outcome, Output, Remote, RemoteError};
+use outrigger_cluster::{Command, Connect, Login, Outcome, Output, Remote, RemoteError, Script};
 use outrigger_node::Tree;
 use tokio::sync::Notify;
 
@@ -41,10 +42,26 @@ struct State {
     begun: BTreeSet<(String, String, String)>,
     ended: BTreeMap<(String, String, String), Outcome>,
     passwords: BTreeMap<String, Vec<u8>>,
-    /// Machines that were connected to.
-    reached: BTreeSet<String>,
     /// Further addresses of machines, with their first ones.
     aliases: BTreeMap<String, String>,
+    /// How often machines were installed again, by their first addresses.
+    reinstalled: BTreeMap<String, u32>,
+}
+
+impl State {
+    /// The first address of the machine at an address.
+    fn identity<'a>(&'a self, address: &'a str) -> &'a str {
+        self.aliases.get(address).map_or(address, String::as_str)
+    }
+
+    /// The host key of the machine at an address.
+    fn host_key(&self, address: &str) -> String {
+        let identity = self.identity(address);
+        match self.reinstalled.get(identity) {
+            None => format!("SHA256:{identity}"),
+            Some(times) => format!("SHA256:{identity}#{times}"),
+        }
+    }
 }
 
 impl FakeMachines {
@@ -113,6 +130,17 @@ impl FakeMachines {
         state.aliases.insert(address.to_owned(), of.to_owned());
     }
 
+    /// Installs a machine again: it has another host key.
+    pub fn reinstall(&self, address: &str) {
+        let mut state = self.state();
+        *state.reinstalled.entry(address.to_owned()).or_default() += 1;
+    }
+
+    /// The host key of a machine.
+    pub fn host_key(&self, address: &str) -> String {
+        self.state().host_key(address)
+    }
+
     /// The records of attempts on a machine.
     pub fn attempts(&self, address: &str) -> Vec<String> {
         let state = self.state();
@@ -146,6 +174,8 @@ impl Connect for FakeMachines {
         Ok(Arc::new(FakeMachine {
             machines: self.clone(),
             address,
+            host_key: Mutex::new(login.host_key.clone()),
+            is_connected: AtomicBool::new(false),
         }))
     }
 }
@@ -154,24 +184,27 @@ impl Connect for FakeMachines {
 struct FakeMachine {
     machines: FakeMachines,
     address: String,
+    /// The key that is required, or that the machine presented first.
+    host_key: Mutex<Option<String>>,
+    is_connected: AtomicBool,
 }
 
 impl FakeMachine {
     fn check_online(&self) -> Result<(), RemoteError> {
-        let mut state = self.machines.state();
+        let state = self.machines.state();
         if state.offline.contains(&self.address) {
             let message = format!("failed to connect to {}", self.address);
             return Err(RemoteError { message });
         }
-        state.reached.insert(self.address.clone());
+        let presented = state.host_key(&self.address);
+        let mut known = self.host_key.lock().unwrap_or_else(PoisonError::into_inner);
+        let required = known.get_or_insert_with(|| presented.clone());
+        if *required != presented {
+            let message = format!("the host key of {} changed", self.address);
+            return Err(RemoteError { message });
+        }
+        self.is_connected.store(true, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// The first address of the machine.
-    fn identity(&self) -> String {
-        let state = self.machines.state();
-        let identity = state.aliases.get(&self.address);
-        identity.unwrap_or(&self.address).clone()
     }
 
     async fn run_once(
@@ -247,6 +280,30 @@ impl Remote for FakeMachine {
         .boxed()
     }
 
+    /// Does nothing, successfully.
+    fn run_script<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a str,
+        _: &'a Script,
+    ) -> BoxFuture<'a, Result<Outcome, RemoteError>> {
+        async move {
+            self.check_online()?;
+            let output = Output::default();
+            Ok(Outcome::Exited { code: 0, output })
+        }
+        .boxed()
+    }
+
+    /// Prints nothing.
+    fn query<'a>(&'a self, _: &'a Script) -> BoxFuture<'a, Result<String, RemoteError>> {
+        async move {
+            self.check_online()?;
+            Ok(String::new())
+        }
+        .boxed()
+    }
+
     fn cancel<'a>(
         &'a self,
         task: &'a str,
@@ -310,7 +367,8 @@ impl Remote for FakeMachine {
     fn boot_id(&self) -> BoxFuture<'_, Result<String, RemoteError>> {
         async move {
             self.check_online()?;
-            Ok(format!("boot of {}", self.identity()))
+            let state = self.machines.state();
+            Ok(format!("boot of {}", state.identity(&self.address)))
         }
         .boxed()
     }
@@ -328,7 +386,8 @@ impl Remote for FakeMachine {
     }
 
     fn host_key(&self) -> Option<String> {
-        let is_reached = self.machines.state().reached.contains(&self.address);
-        is_reached.then(|| format!("SHA256:{}", self.identity()))
+        let is_connected = self.is_connected.load(Ordering::Relaxed);
+        let key = self.host_key.lock().unwrap_or_else(PoisonError::into_inner);
+        key.clone().filter(|_| is_connected)
     }
 }

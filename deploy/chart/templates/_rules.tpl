@@ -75,4 +75,8 @@
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
   verbs: ["create", "get", "update"]
+# keep the kubeconfigs of clusters that are installed
+- apiGroups: [""]
+  resources: ["secrets"]
+  verbs: ["create", "patch"]
 {{- end }}

@@ -78,6 +78,19 @@ pub(crate) fn access() -> Vec<Rule> {
     ]
 }
 
+/// Rules of a Machine. Something was done at its address.
+pub(crate) fn machine_object() -> Vec<Rule> {
+    let status = "oldSelf.status";
+    let is_untouched = format!(
+        "!has({status}) || !(has({status}.address) || has({status}.hostKey) || has({status}.version))"
+    );
+    let is_same = "ip(self.spec.ip) == ip(oldSelf.spec.ip) && self.spec.port == oldSelf.spec.port";
+    vec![Rule::new(
+        format!("{is_untouched} || ({is_same})"),
+        "the address of a machine that was set up is immutable; delete the machine and create it again",
+    )]
+}
+
 /// Rules of `spec` of a Machine, in addition to those of its access.
 pub(crate) fn machine() -> Vec<Rule> {
     let mut rules = vec![

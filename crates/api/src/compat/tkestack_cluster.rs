@@ -72,20 +72,19 @@ fn convert_spec(spec: &mut Fields) -> Result<ClusterSpec, Error> {
         kind: cluster_type(spec)?,
         display_name: spec.string("displayName")?,
         version: spec.string("version")?.unwrap_or_default(),
-        provider: None,
         cluster_cidr: spec.string("clusterCIDR")?,
         service_cidr: spec.string("serviceCIDR")?,
         dns_domain: spec.string("dnsDomain")?,
         network_device: spec.string("networkDevice")?,
         public_alternative_names: spec.strings("publicAlternativeNames")?,
         machines: machines(spec)?,
-        kubeconfig_secret_ref: None,
         features: features(spec.object("features")?)?,
         container_runtime_extra_args: spec.string_map("dockerExtraArgs")?,
         kubelet_extra_args: spec.string_map("kubeletExtraArgs")?,
         api_server_extra_args: spec.string_map("apiServerExtraArgs")?,
         controller_manager_extra_args: spec.string_map("controllerManagerExtraArgs")?,
         scheduler_extra_args: spec.string_map("schedulerExtraArgs")?,
+        ..ClusterSpec::default()
     })
 }
 

@@ -55,4 +55,10 @@ impl Jumps {
         });
         Ok(machine)
     }
+
+    /// Connections that are open are not used for other machines any more.
+    pub(super) fn forget(&self, host: &JumpHost) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|jump| jump.host != *host);
+    }
 }

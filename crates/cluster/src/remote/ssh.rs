@@ -15,7 +15,7 @@ use outrigger_node::{
 };
 
 use super::jumps::Jumps;
-use super::{Command, Connect, Login, Outcome, Output, Remote, RemoteError};
+use super::{Command, Connect, Login, Outcome, Output, Remote, RemoteError, Script};
 
 /// How much of the beginning and of the end of an output is read.
 const CAPTURE: usize = 16 * 1024;
@@ -50,6 +50,9 @@ impl Ssh {
         let access = &login.access;
         let recorded = login.jump_host_key.as_deref();
         let jump = access.proxy.as_ref();
+        if let Some(proxy) = jump.filter(|_| login.is_key_removed) {
+            self.jumps.forget(proxy);
+        }
         let jump = jump.map(|proxy| self.jump(proxy, recorded));
         let target = Target {
             address: Address::new(&access.username, &access.ip, access.port).map_err(failed)?,
@@ -140,6 +143,43 @@ impl Remote for SshMachine {
         .boxed()
     }
 
+    fn run_script<'a>(
+        &'a self,
+        task: &'a str,
+        attempt: &'a str,
+        script: &'a Script,
+    ) -> BoxFuture<'a, Result<Outcome, RemoteError>> {
+        async move {
+            let command = outrigger_node::Command::shell(&script.text)
+                .timeout(script.timeout)
+                .capture(CAPTURE);
+            let id = AttemptId::new(task, attempt);
+            let outcome = self.0.run_attempt(&id, &command).await;
+            outcome.map(from_node).map_err(failed)
+        }
+        .boxed()
+    }
+
+    fn query<'a>(&'a self, script: &'a Script) -> BoxFuture<'a, Result<String, RemoteError>> {
+        async move {
+            let command = outrigger_node::Command::shell(&script.text).timeout(script.timeout);
+            let output = self.0.run(&command).await.map_err(failed)?;
+            if output.status.is_success() {
+                return Ok(output.stdout.text());
+            }
+            let (stdout, stderr) = (output.stdout.text(), output.stderr.text());
+            let text = if stderr.trim().is_empty() {
+                stdout
+            } else {
+                stderr
+            };
+            Err(RemoteError {
+                message: format!("{}: {}", self.0.name(), text.trim()),
+            })
+        }
+        .boxed()
+    }
+
     fn cancel<'a>(
         &'a self,
         task: &'a str,
@@ -179,6 +219,10 @@ impl Remote for SshMachine {
         async move {
             let facts = self.0.facts().await.map_err(failed)?;
             Ok(MachineFacts {
+                hostname: facts.hostname,
+                machine_id: facts.machine_id.unwrap_or_default(),
+                // Only root can read it: providers that compare it ask for it.
+                product_uuid: String::new(),
                 os: facts.os_name,
                 architecture: facts.architecture,
                 kernel: facts.kernel,
@@ -199,7 +243,8 @@ impl Remote for SshMachine {
     }
 }
 
-/// Shell text that writes the context, runs the program and removes the context, also if the attempt is ended.
+/// Shell text that writes the context, runs the program and empties the context, also if the attempt is ended. The context
+/// is next to the script, where only the user of the attempt can read it and where it is removed with the record.
 fn script(command: &Command) -> String {
     let mut text = String::new();
     let environment: &BTreeMap<&'static str, String> = &command.environment;
@@ -210,9 +255,9 @@ fn script(command: &Command) -> String {
     let words = std::iter::once(command.program.as_str());
     let words = words.chain(command.arguments.iter().map(String::as_str));
     text.push_str(&format!(
-        "OUTRIGGER_CONTEXT=$(umask 077; mktemp) || exit 125\nexport OUTRIGGER_CONTEXT\n\
-         trap 'rm -f -- \"$OUTRIGGER_CONTEXT\"' EXIT\ntrap 'exit 143' HUP INT TERM\n\
-         printf %s {} >\"$OUTRIGGER_CONTEXT\" || exit 125\n{}\nexit $?\n",
+        "export OUTRIGGER_CONTEXT=\"$0.context\"\n\
+         trap 'true >\"$OUTRIGGER_CONTEXT\"' EXIT\ntrap 'exit 143' HUP INT TERM\n\
+         (umask 077; printf %s {} >\"$OUTRIGGER_CONTEXT\") || exit 125\n{}\nexit $?\n",
         quote(&command.context),
         quote_all(words),
     ));
@@ -323,6 +368,15 @@ mod tests {
             "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ";
         assert!(!first.is_same(&jump_of(&behind(port, Some(other.to_owned())))));
         assert!(!first.is_same(&jump_of(&behind(port + 1, None))));
+        // The recorded key was removed: the open connection does not tell what is recorded next.
+        let removed = Login {
+            is_key_removed: true,
+            ..behind(port, None)
+        };
+        let machine = ssh.machine(&removed).unwrap();
+        let second = jump_of(&behind(port, None));
+        assert!(!first.is_same(&second));
+        drop(machine);
     }
 
     #[tokio::test]
@@ -393,24 +447,77 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hook_that_is_ended_leaves_no_context() {
+    async fn a_hook_that_others_can_write_to_is_not_run_although_it_is_our_own() {
         let root = tempfile::tempdir().unwrap();
-        let (hook, contexts) = (root.path().join("hook"), root.path().join("contexts"));
-        fs_err::create_dir(&contexts).unwrap();
-        let machine = local_machine(root.path(), &hook, "ls \"$TMPDIR\"\nsleep 100");
+        let folder = root.path().join("hooks");
+        let hook = folder.join("hook");
+        fs_err::create_dir(&folder).unwrap();
+        let machine = local_machine(root.path(), &hook, "echo ran");
         let command = Command {
             program: hook.display().to_string(),
             arguments: Vec::new(),
-            environment: BTreeMap::from([("TMPDIR", contexts.display().to_string())]),
+            environment: BTreeMap::new(),
             context: "{}".to_owned(),
+            timeout: Duration::from_mins(1),
+        };
+        let set_mode = |path: &Path, mode| {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            fs_err::set_permissions(path, mode).unwrap();
+        };
+        // The sticky bit protects what is in a folder, and not a file.
+        let cases = [
+            ((0o755, 0o755), None),
+            ((0o1777, 0o755), None),
+            ((0o777, 0o755), Some(&folder)),
+            ((0o755, 0o757), Some(&hook)),
+            ((0o755, 0o1777), Some(&hook)),
+        ];
+        for (index, ((folder_mode, hook_mode), refused)) in cases.into_iter().enumerate() {
+            set_mode(&folder, folder_mode);
+            set_mode(&hook, hook_mode);
+            let outcome = machine.run("task", &index.to_string(), &command).await;
+            let Ok(Outcome::Exited { code, output }) = outcome else {
+                panic!("{outcome:?}");
+            };
+            let expected = match refused {
+                None => (0, "ran\n".to_owned()),
+                Some(path) => {
+                    let path = path.display();
+                    (126, format!("not run: {path} is writable for all users\n"))
+                }
+            };
+            assert_eq!(
+                (code, output.text),
+                expected,
+                "{folder_mode:o} {hook_mode:o}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hook_that_is_ended_leaves_no_context() {
+        let root = tempfile::tempdir().unwrap();
+        let hook = root.path().join("hook");
+        let script = "echo \"$OUTRIGGER_CONTEXT\"; cat \"$OUTRIGGER_CONTEXT\"; echo\nsleep 100";
+        let machine = local_machine(root.path(), &hook, script);
+        let command = Command {
+            program: hook.display().to_string(),
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            context: "{'a': 1}".to_owned(),
             timeout: Duration::from_secs(1),
         };
         let outcome = machine.run("task", "1", &command).await.unwrap();
         let Outcome::TimedOut { output } = outcome else {
             panic!("{outcome:?}");
         };
-        assert!(output.text.starts_with("tmp."), "{}", output.text);
-        assert_eq!(fs_err::read_dir(&contexts).unwrap().count(), 0);
+        let (context, content) = output.text.split_once('\n').unwrap();
+        assert!(content.starts_with("{'a': 1}\n"), "{content}");
+        assert!(Path::new(context).starts_with(root.path()), "{context}");
+        let metadata = fs_err::metadata(context).unwrap();
+        assert_eq!(metadata.len(), 0);
+        let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

@@ -5,9 +5,6 @@ use futures::future::BoxFuture;
 
 use super::{Effect, Report, Step, StepError, StepInput, StepPlan, digest};
 
-/// The id of the step.
-pub(crate) const COPY_FILES: &str = "EnsureCopyFiles";
-
 pub(crate) struct CopyFiles;
 
 impl Step for CopyFiles {
@@ -21,6 +18,10 @@ impl Step for CopyFiles {
                 count => format!("copy {count} files"),
             },
         })
+    }
+
+    fn copied_bytes(&self, input: &StepInput<'_>) -> u64 {
+        input.tree.size()
     }
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {

@@ -25,12 +25,7 @@ impl RunHook {
     }
 
     async fn execute(&self, effect: Effect<'_>) -> Result<(String, Outcome), StepError> {
-        let input = StepInput {
-            cluster: effect.cluster,
-            machine: Some(effect.machine),
-            tree: effect.tree,
-        };
-        let path = self.path(&input).unwrap_or_default();
+        let path = self.path(&effect.input()).unwrap_or_default();
         let script = effect.tree.digest_of(path);
         let script = script.ok_or_else(|| StepError::NoScript(path.to_owned()))?;
         let command = hook_command(
@@ -117,7 +112,7 @@ impl Step for RunHook {
 }
 
 /// The end of a text, and whether something is missing.
-fn tail(text: &str, limit: usize) -> (&str, bool) {
+pub(crate) fn tail(text: &str, limit: usize) -> (&str, bool) {
     let start = text.len().saturating_sub(limit);
     let start = (start..=text.len()).find(|index| text.is_char_boundary(*index));
     let start = start.unwrap_or(text.len());

@@ -1,16 +1,22 @@
 //! Executes attempts in tasks, and reports their ends to the controller.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
-use outrigger_cluster::{Connect, Execution, Provider, Report, execute, stop};
+use outrigger_cluster::{
+    Connect, Execution, Peers, Provider, Remote, RemoteError, Report, execute, stop,
+};
 use outrigger_flow::{Attempt, Executor, Stopped, Target};
 use outrigger_node::Tree;
 
+use super::kubeconfig;
+use super::remotes::login;
 use super::runs::{EndedAttempt, Runs};
+use super::store::SharedObjects;
 use crate::context::Context;
 use crate::task::spawn;
 use crate::watch_event::WatchEvent;
@@ -25,23 +31,33 @@ pub(super) struct Attempts {
     pub(super) runs: Arc<Runs>,
     pub(super) connect: Arc<dyn Connect>,
     pub(super) cluster: Arc<Cluster>,
-    pub(super) machines: HashMap<String, Arc<Machine>>,
-    /// Where steps of the cluster run.
-    pub(super) first: Option<Arc<Machine>>,
+    pub(super) objects: SharedObjects,
+    /// The name of the machine on which steps of the cluster run.
+    pub(super) first: Option<String>,
     pub(super) tree: Tree,
-    pub(super) provider: &'static dyn Provider,
+    pub(super) provider: Arc<dyn Provider>,
+    /// The namespace of the Secret with the kubeconfig.
+    pub(super) namespace: String,
+    /// The machines of all clusters whose host keys are recorded.
+    pub(super) recorded: Arc<[Arc<Machine>]>,
 }
 
 impl Attempts {
-    fn machine(&self, attempt: &Attempt) -> Option<&Arc<Machine>> {
-        match &attempt.task.target {
-            Target::Cluster => self.first.as_ref(),
-            Target::Machine(name) => self.machines.get(name),
-        }
+    /// The machine of an attempt, as it was last written.
+    fn machine(&self, attempt: &Attempt) -> Option<Arc<Machine>> {
+        let name = match &attempt.task.target {
+            Target::Cluster => self.first.as_ref()?,
+            Target::Machine(name) => name,
+        };
+        self.objects.lock().machines.get(name).cloned()
     }
 
-    async fn execute(&self, attempt: &Attempt) -> (Report, Result<(), String>) {
-        let Some(machine) = self.machine(attempt) else {
+    async fn execute(
+        &self,
+        attempt: &Attempt,
+        machine: Option<&Machine>,
+    ) -> (Report, Result<(), String>) {
+        let Some(machine) = machine else {
             let message = "there is no machine to run the step on".to_owned();
             return (Report::default(), Err(message));
         };
@@ -51,7 +67,11 @@ impl Attempts {
             Ok(remote) => remote,
             Err(message) => return (Report::default(), Err(message)),
         };
-        if let Err(message) = self.ctx.identities.check(machine, remote.as_ref()).await {
+        let identities = &self.ctx.identities;
+        let checked = identities.check(machine, remote.as_ref(), &self.recorded, |other| {
+            self.connect_to(other)
+        });
+        if let Err(message) = checked.await {
             return (Report::default(), Err(message));
         }
         let execution = Execution {
@@ -59,9 +79,21 @@ impl Attempts {
             machine,
             remote: remote.as_ref(),
             tree: &self.tree,
-            provider: self.provider,
+            provider: self.provider.as_ref(),
+            peers: self,
         };
-        let (mut report, result) = execute(execution, attempt).await;
+        let (mut report, mut result) = execute(execution, attempt).await;
+        if let Target::Machine(name) = &attempt.task.target {
+            remotes.report_keys_once(name, &remote, &mut report);
+        }
+        // It is not kept in memory any longer.
+        if let Some(kubeconfig) = report.kubeconfig.take() {
+            let (client, namespace) = (&self.ctx.client, &self.namespace);
+            match kubeconfig::keep(client, namespace, &self.cluster, &kubeconfig).await {
+                Ok(secret) => report.kubeconfig_secret = Some(secret),
+                Err(message) => result = result.and(Err(message)),
+            }
+        }
         if let Some(hook) = &mut report.hook {
             // Hooks of one second are printed in their order.
             let now = (self.ctx.options.now)();
@@ -70,17 +102,61 @@ impl Attempts {
         (report, result)
     }
 
+    /// Connects to a machine of any cluster.
+    async fn connect_to(&self, machine: Arc<Machine>) -> Result<Arc<dyn Remote>, String> {
+        let login = login(&self.ctx.client, &machine).await?;
+        let remote = self.connect.connect(&login);
+        remote.map_err(|error| error.to_string())
+    }
+
     async fn stop_one(&self, attempt: &Attempt) -> Stopped {
         self.runs.abort_task(attempt);
         let Some(machine) = self.machine(attempt) else {
             return Stopped::Unknown("the machine does not exist any more".to_owned());
         };
         let remotes = &self.runs.remotes;
-        let remote = remotes.get(&self.ctx.client, self.connect.as_ref(), machine);
+        let remote = remotes.get(&self.ctx.client, self.connect.as_ref(), &machine);
         match remote.await {
-            Ok(remote) => stop(&self.cluster, remote.as_ref(), self.provider, attempt).await,
+            Ok(remote) => {
+                stop(
+                    &self.cluster,
+                    remote.as_ref(),
+                    self.provider.as_ref(),
+                    attempt,
+                )
+                .await
+            }
             Err(message) => Stopped::Unknown(message),
         }
+    }
+}
+
+impl std::fmt::Debug for Attempts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attempts").finish_non_exhaustive()
+    }
+}
+
+impl Peers for Attempts {
+    fn machines(&self) -> Vec<Arc<Machine>> {
+        self.objects.lock().machines.values().cloned().collect()
+    }
+
+    fn control_plane(&self) -> Option<Arc<Machine>> {
+        let name = self.first.as_ref()?;
+        self.objects.lock().machines.get(name).cloned()
+    }
+
+    fn connect<'a>(
+        &'a self,
+        machine: &'a Machine,
+    ) -> BoxFuture<'a, Result<Arc<dyn Remote>, RemoteError>> {
+        async move {
+            let remotes = &self.runs.remotes;
+            let remote = remotes.get(&self.ctx.client, self.connect.as_ref(), machine);
+            remote.await.map_err(|message| RemoteError { message })
+        }
+        .boxed()
     }
 }
 
@@ -88,8 +164,9 @@ impl Executor for Attempts {
     fn start(&self, attempt: &Attempt) {
         let (attempts, attempt) = (self.clone(), attempt.clone());
         let key = attempt.clone();
+        let machine = self.machine(&attempt);
         let task = async move {
-            let (report, result) = attempts.execute(&attempt).await;
+            let (report, result) = attempts.execute(&attempt, machine.as_deref()).await;
             let name = attempts.cluster.metadata.name.clone();
             attempts.runs.end(EndedAttempt {
                 attempt,

@@ -33,6 +33,8 @@ pub(crate) struct Observed {
     pub(crate) machines: Vec<Arc<Machine>>,
     /// The machines whose addresses belong to others.
     pub(crate) conflicts: BTreeMap<String, Claim>,
+    /// The machines of all clusters whose host keys are recorded.
+    pub(crate) recorded: Arc<[Arc<Machine>]>,
     pub(crate) runs: Arc<Runs>,
 }
 
@@ -72,6 +74,12 @@ impl ClusterIndex {
             return None;
         }
         let conflicts = self.claim(&machines);
+        let has_key = |machine: &&Arc<Machine>| {
+            let status = machine.status.as_ref();
+            status.is_some_and(|status| status.host_key.is_some())
+        };
+        let recorded = self.machines.objects.values().filter(has_key);
+        let recorded = recorded.cloned().collect();
         let runs = self.runs.entry(name.to_owned());
         let runs = runs.or_insert_with(|| Arc::new(Runs::new(identity, self.files.clone())));
         Some(Observed {
@@ -79,6 +87,7 @@ impl ClusterIndex {
             cluster,
             machines,
             conflicts,
+            recorded,
             runs: Arc::clone(runs),
         })
     }

@@ -18,7 +18,7 @@ pub(super) trait Object:
     + std::fmt::Debug
     + Serialize
 {
-    type Status: Serialize;
+    type Status: Serialize + PartialEq;
     const FINALIZER: &'static str;
 
     fn status(&self) -> Option<&Self::Status>;
@@ -48,6 +48,9 @@ pub(super) async fn write_status<K: Object>(
     object: &K,
     status: &K::Status,
 ) -> Result<Option<K>, kube::Error> {
+    if object.status() == Some(status) {
+        return Ok(None);
+    }
     let value = |status: &K::Status| serde_json::to_value(status).unwrap_or_default();
     let before = object.status().map_or_else(|| json!({}), value);
     let Some(change) = merge_patch(&before, &value(status)) else {

@@ -21,7 +21,7 @@ use outrigger_node::Tree;
 
 use super::executor::Attempts;
 use super::objects::{set_finalizer, write_spec, write_status};
-use super::store::{Objects, StatusStore};
+use super::store::{Objects, SharedObjects, StatusStore};
 use super::{ClusterOptions, Observed, delegations, tree};
 use crate::conditions::format_time;
 use crate::context::Context;
@@ -66,7 +66,7 @@ struct Reconcile {
     options: ClusterOptions,
     observed: Observed,
     machines: HashMap<String, Arc<Machine>>,
-    /// The machines of the control plane whose names other clusters have, with their clusters.
+    /// The names of machines of the control plane that others have, and why they cannot be used.
     taken_names: BTreeMap<String, String>,
     requeue_at: Option<Instant>,
 }
@@ -132,12 +132,12 @@ impl Reconcile {
             return Ok(());
         }
         self.report_conflicts().await?;
+        self.release_forced_machines().await?;
         if let Some(message) = self.obstacle(&cluster) {
             return self.refuse("MachineRefused", &message).await;
         }
         self.write_accepted().await?;
-        self.release_forced_machines().await?;
-        self.run_flows(&tree, provider).await
+        self.run_flows(&tree, &provider).await
     }
 
     fn cluster(&self) -> Arc<Cluster> {
@@ -149,7 +149,7 @@ impl Reconcile {
     async fn accept(
         &self,
         cluster: &Cluster,
-    ) -> Result<(Tree, &'static dyn Provider), (&'static str, String)> {
+    ) -> Result<(Tree, Arc<dyn Provider>), (&'static str, String)> {
         let mut errors = cluster::validate(cluster);
         if !is_accepted(cluster) {
             let machines = cluster.spec.machines.iter().enumerate();
@@ -164,7 +164,7 @@ impl Reconcile {
         if let Some(reason) = lifecycle::refused_downgrade(cluster) {
             return Err(("Downgrade", format!("spec.version: {reason}")));
         }
-        let provider = outrigger_cluster::find_provider(cluster);
+        let provider = self.options.providers.find(cluster);
         let provider =
             provider.map_err(|message| ("Invalid", format!("spec.provider: {message}")))?;
         let missing = provider.missing(cluster);
@@ -210,9 +210,6 @@ impl Reconcile {
 
     async fn write_accepted(&mut self) -> Result<(), Error> {
         let cluster = self.cluster();
-        if is_accepted(&cluster) {
-            return Ok(());
-        }
         let accepted = status::accepted(&cluster, &format_time(self.now()));
         self.write_cluster_status(&accepted).await
     }
@@ -257,6 +254,10 @@ impl Reconcile {
                     self.machines.insert(name.clone(), Arc::new(written));
                     has_changed = true;
                 }
+                Some(known) if !is_owned(known, &cluster) => {
+                    let refusal = name_refusal(known, &cluster);
+                    self.taken_names.insert(name.clone(), refusal);
+                }
                 Some(_) => {}
             }
         }
@@ -284,11 +285,13 @@ impl Reconcile {
             result => return Ok(result.map(|_| true)?),
         }
         let name = machine.name_any();
+        let cluster = self.cluster();
         let existing = api.get_opt(&name).await?;
-        let Some(other) = existing.filter(|it| it.spec.cluster != machine.spec.cluster) else {
+        let Some(other) = existing.filter(|it| !is_owned(it, &cluster)) else {
             return Ok(true);
         };
-        self.taken_names.insert(name, other.spec.cluster);
+        let refusal = name_refusal(&other, &cluster);
+        self.taken_names.insert(name, refusal);
         Ok(false)
     }
 
@@ -310,6 +313,12 @@ impl Reconcile {
 
     /// Why a machine cannot take part in flows.
     fn refusal(&self, machine: &Machine) -> Option<String> {
+        if let Some(refusal) = self.ownership_refusal(machine) {
+            return Some(refusal);
+        }
+        if let Some(refusal) = address_refusal(machine) {
+            return Some(refusal);
+        }
         let claim = self.observed.conflicts.get(&machine.name_any());
         let mut invalid = machine::validate(machine);
         if !lifecycle::has_begun(machine) {
@@ -320,6 +329,25 @@ impl Reconcile {
         }
         let invalid = invalid.first().map(ToString::to_string);
         claim.map(Claim::to_string).or(invalid)
+    }
+
+    /// Why a machine cannot be one of the control plane: only those that the controller creates are. One that is removed
+    /// is cleaned up, if something was done on it.
+    fn ownership_refusal(&self, machine: &Machine) -> Option<String> {
+        if lifecycle::is_removed(machine) {
+            return None;
+        }
+        let name = machine.name_any();
+        if let Some(refusal) = self.taken_names.get(&name) {
+            return Some(refusal.clone());
+        }
+        let cluster = self.observed.cluster.as_deref()?;
+        let is_foreign =
+            machine.spec.role == MachineRole::ControlPlane && !is_owned(machine, cluster);
+        is_foreign.then(|| {
+            "the control plane has only the machines of spec.machines of the cluster; delete this one"
+                .to_owned()
+        })
     }
 
     async fn release_forced_machines(&mut self) -> Result<(), Error> {
@@ -381,11 +409,7 @@ impl Reconcile {
         Ok(())
     }
 
-    async fn run_flows(
-        &mut self,
-        tree: &Tree,
-        provider: &'static dyn Provider,
-    ) -> Result<(), Error> {
+    async fn run_flows(&mut self, tree: &Tree, provider: &Arc<dyn Provider>) -> Result<(), Error> {
         for _ in 0..MAX_FLOWS {
             let cluster = self.cluster();
             let machines = self.eligible();
@@ -395,13 +419,13 @@ impl Reconcile {
                 if lifecycle::is_completed(&cluster) {
                     outrigger_flow::Outcome::Done
                 } else {
-                    self.outcome(tree, provider, run)
+                    self.outcome(tree, provider.as_ref(), run)
                 }
             });
             let run = match lifecycle::next(&cluster, &machines, outcome.as_ref()) {
                 Next::Run(run) => run,
                 Next::Release => return self.release().await,
-                Next::Idle => return Ok(()),
+                Next::Idle => return self.write_idle().await,
             };
             let (inputs, pass) = self.pass(tree, provider, run).await?;
             self.settle(&inputs, &pass.outcome).await?;
@@ -421,20 +445,19 @@ impl Reconcile {
         machines.cloned().collect()
     }
 
-    /// Why the cluster cannot be created: that needs all machines of the control plane.
+    /// Why no flow can run: creating the cluster needs all machines of the control plane, and later ones their names.
     fn obstacle(&self, cluster: &Cluster) -> Option<String> {
-        if lifecycle::is_deleted(cluster) || lifecycle::installed_version(cluster).is_some() {
+        if lifecycle::is_deleted(cluster) {
             return None;
         }
-        let machines = self.machines.iter();
+        let is_created = lifecycle::installed_version(cluster).is_some();
+        let machines = self.machines.iter().filter(|_| !is_created);
         let refused = machines.filter_map(|(name, machine)| {
-            let is_needed = machine.spec.role == MachineRole::ControlPlane;
+            let is_needed = is_owned(machine, cluster);
             Some((name, self.refusal(machine).filter(|_| is_needed)?))
         });
-        let taken = self.taken_names.iter().map(|(name, cluster)| {
-            let refusal = format!("a machine of this name belongs to cluster {cluster}");
-            (name, refusal)
-        });
+        let taken = self.taken_names.iter();
+        let taken = taken.map(|(name, refusal)| (name, refusal.clone()));
         // The same one each time, so that the status does not change.
         let (name, refusal) = refused.chain(taken).min()?;
         Some(format!("{name}: {refusal}"))
@@ -485,19 +508,19 @@ impl Reconcile {
     async fn pass(
         &mut self,
         tree: &Tree,
-        provider: &'static dyn Provider,
+        provider: &Arc<dyn Provider>,
         run: Run,
     ) -> Result<(Inputs, Pass<()>), Error> {
-        let inputs = self.inputs(tree, provider, run);
+        let inputs = self.inputs(tree, provider.as_ref(), run);
         self.add_machine_finalizers(&inputs).await?;
         let cluster = self.cluster();
-        let objects = Objects {
+        let objects = SharedObjects::new(Objects {
             cluster: Arc::clone(&cluster),
             machines: self.machines.clone(),
-        };
+        });
         let runs = Arc::clone(&self.observed.runs);
+        let attempts = self.attempts(tree, provider, objects.clone());
         let store = StatusStore::new(self.ctx.client.clone(), &runs, &inputs, objects);
-        let attempts = self.attempts(tree, provider);
         let records = self.records();
         let recorded = delegations::record(&inputs, &store, records, self.now());
         let (records, errors) = recorded.await;
@@ -521,7 +544,12 @@ impl Reconcile {
         }
     }
 
-    fn attempts(&self, tree: &Tree, provider: &'static dyn Provider) -> Attempts {
+    fn attempts(
+        &self,
+        tree: &Tree,
+        provider: &Arc<dyn Provider>,
+        objects: SharedObjects,
+    ) -> Attempts {
         let cluster = self.cluster();
         let eligible = self.eligible();
         let control_plane = eligible
@@ -542,11 +570,13 @@ impl Reconcile {
             ctx: Arc::clone(&self.ctx),
             runs: Arc::clone(&self.observed.runs),
             connect: Arc::clone(&self.options.connect),
-            first: first.cloned(),
-            machines: self.machines.clone(),
+            first: first.map(|machine| machine.name_any()),
+            objects,
             tree: tree.clone(),
-            provider,
+            provider: Arc::clone(provider),
+            namespace: self.options.namespace.clone(),
             cluster,
+            recorded: self.observed.recorded.clone(),
         }
     }
 
@@ -586,11 +616,47 @@ impl Reconcile {
         if inputs.run.flow == FlowName::ScaleDown {
             self.release_removed(inputs).await?;
         }
+        if !matches!(outcome, outrigger_flow::Outcome::Held(_)) {
+            self.write_recorded(Some(inputs)).await?;
+        }
         let cluster = self.cluster();
         let machines: Vec<Arc<Machine>> = self.machines.values().cloned().collect();
         let machines: Vec<&Machine> = machines.iter().map(AsRef::as_ref).collect();
-        let new = status::after_pass(&cluster, &machines, inputs.run.flow, outcome);
+        let new = status::after_pass(&cluster, &machines, inputs, outcome);
         self.write_cluster_status(&new).await
+    }
+
+    /// Writes the status of a cluster of which no flow is due, and of its machines.
+    async fn write_idle(&mut self) -> Result<(), Error> {
+        self.write_recorded(None).await?;
+        let cluster = self.cluster();
+        let machines: Vec<Arc<Machine>> = self.machines.values().cloned().collect();
+        let machines: Vec<&Machine> = machines.iter().map(AsRef::as_ref).collect();
+        let new = status::idle(&cluster, &machines);
+        self.write_cluster_status(&new).await
+    }
+
+    /// Writes the status of the machines that differs from what is recorded: the spec was changed, or somebody else wrote it.
+    async fn write_recorded(&mut self, inputs: Option<&Inputs>) -> Result<(), Error> {
+        let runs = Arc::clone(&self.observed.runs);
+        let cluster = self.cluster();
+        let run = inputs.map(|inputs| inputs.run.id.clone());
+        for machine in self.eligible() {
+            let seen = |machine: &Machine| {
+                let version = machine.resource_version();
+                (version, cluster.metadata.generation, run.clone())
+            };
+            let name = machine.name_any();
+            if runs.was_checked(&name, &seen(&machine)) {
+                continue;
+            }
+            let recorded = status::recorded_machine(&cluster, &machine, inputs);
+            self.write_machine_status(&machine, &recorded).await?;
+            if let Some(machine) = self.machines.get(&name) {
+                runs.set_checked(&name, seen(machine));
+            }
+        }
+        Ok(())
     }
 
     async fn release_removed(&mut self, inputs: &Inputs) -> Result<(), Error> {
@@ -674,11 +740,30 @@ fn is_accepted(cluster: &Cluster) -> bool {
 
 /// Whether a machine is one of the control plane that the controller created for this cluster.
 fn is_owned(machine: &Machine, cluster: &Cluster) -> bool {
-    let owners = machine.owner_references().iter();
     let uid = cluster.metadata.uid.as_deref();
-    owners
-        .into_iter()
-        .any(|owner| Some(owner.uid.as_str()) == uid)
+    let mut owners = machine.owner_references().iter();
+    owners.any(|owner| owner.controller == Some(true) && Some(owner.uid.as_str()) == uid)
+}
+
+/// Why a machine that the controller did not create keeps its name from one of the control plane.
+fn name_refusal(machine: &Machine, cluster: &Cluster) -> String {
+    let other = &machine.spec.cluster;
+    if *other == cluster.name_any() {
+        "a machine of this name exists that the controller did not create; delete it".to_owned()
+    } else {
+        format!("a machine of this name belongs to cluster {other}")
+    }
+}
+
+/// Why a machine is not the one on which something was done. The definition prevents it, unless it is an older one.
+fn address_refusal(machine: &Machine) -> Option<String> {
+    let address = machine.spec.access.address();
+    let first = machine.status.as_ref()?.address.as_ref()?;
+    (*first != address).then(|| {
+        format!(
+            "was set up at {first}, and its address is now {address}; restore it, or delete the machine and create it again"
+        )
+    })
 }
 
 /// Deletes a machine. One that does not exist is deleted.

@@ -9,7 +9,7 @@ use kube::{Api, Client};
 use outrigger_api::RedactedBytes;
 use outrigger_api::machine::{Machine, MachineAccess, MachineStatus};
 use outrigger_api::repository::SecretReference;
-use outrigger_cluster::{Connect, Login, Remote};
+use outrigger_cluster::{Connect, Login, Remote, Report};
 
 #[derive(Debug, Default)]
 pub(crate) struct Remotes {
@@ -17,7 +17,20 @@ pub(crate) struct Remotes {
     open: Mutex<HashMap<String, OpenRemote>>,
 }
 
-type OpenRemote = (Login, Arc<dyn Remote>);
+#[derive(Debug)]
+struct OpenRemote {
+    /// The last one that this connection was used for.
+    login: Login,
+    remote: Arc<dyn Remote>,
+    /// Whether the keys that it presented were reported, to be recorded.
+    reported: ReportedKeys,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct ReportedKeys {
+    host: bool,
+    jump_host: bool,
+}
 
 impl Remotes {
     /// The connection to a machine. Reads its Secret, and connects again if the login changed.
@@ -30,24 +43,70 @@ impl Remotes {
         let login = login(client, machine).await?;
         let name = machine.metadata.name.clone().unwrap_or_default();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, remote)) = open.get(&name)
-            && is_same(known, &login)
-        {
-            return Ok(Arc::clone(remote));
+        let known = open.get_mut(&name);
+        if let Some(known) = known.filter(|known| known.is_for(&login)) {
+            known.login = login;
+            return Ok(Arc::clone(&known.remote));
         }
+        let is_removed = open.get(&name).is_some_and(|known| known.has_lost(&login));
+        let login = Login {
+            is_key_removed: is_removed,
+            ..login
+        };
         let remote = connect.connect(&login);
         let remote = remote.map_err(|error| error.to_string())?;
-        open.insert(name, (login, Arc::clone(&remote)));
+        let opened = OpenRemote {
+            login,
+            remote: Arc::clone(&remote),
+            reported: ReportedKeys::default(),
+        };
+        open.insert(name, opened);
         Ok(remote)
+    }
+
+    /// Leaves out the keys that this connection reported before: one that a user removes from the status is recorded anew
+    /// by the next connection, and not restored by an open one.
+    pub(crate) fn report_keys_once(
+        &self,
+        machine: &str,
+        remote: &Arc<dyn Remote>,
+        report: &mut Report,
+    ) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = open.get_mut(machine);
+        let Some(known) = known.filter(|known| Arc::ptr_eq(&known.remote, remote)) else {
+            // Another login has replaced the connection, and reports its own keys.
+            (report.host_key, report.proxy) = (None, None);
+            return;
+        };
+        let before = known.reported;
+        known.reported.host |= report.host_key.is_some();
+        known.reported.jump_host |= report.proxy.is_some();
+        report.host_key = report.host_key.take().filter(|_| !before.host);
+        report.proxy = report.proxy.take().filter(|_| !before.jump_host);
     }
 }
 
-/// Host keys that were recorded since are those of this connection.
-fn is_same(known: &Login, login: &Login) -> bool {
-    let is_kept = |known: &Option<String>, now| known.is_none() || known == now;
-    known.access == login.access
-        && is_kept(&known.host_key, &login.host_key)
-        && is_kept(&known.jump_host_key, &login.jump_host_key)
+impl OpenRemote {
+    /// Whether this connection is the one of a login. A key that was recorded since must be the one that it presented.
+    fn is_for(&self, login: &Login) -> bool {
+        let is_kept = |known: &Option<String>, now: &Option<String>, presented: Option<String>| {
+            known == now || (known.is_none() && presented == *now)
+        };
+        let presented = (self.remote.host_key(), self.remote.jump_host_key());
+        self.login.access == login.access
+            && is_kept(&self.login.host_key, &login.host_key, presented.0)
+            && is_kept(&self.login.jump_host_key, &login.jump_host_key, presented.1)
+            && !self.has_lost(login)
+    }
+
+    /// Whether a key was recorded, and is not any more.
+    fn has_lost(&self, login: &Login) -> bool {
+        let host = self.reported.host || self.login.host_key.is_some();
+        let jump_host = self.reported.jump_host || self.login.jump_host_key.is_some();
+        self.login.access == login.access
+            && ((host && login.host_key.is_none()) || (jump_host && login.jump_host_key.is_none()))
+    }
 }
 
 /// How to log in to a machine: its spec, the credentials in its Secret, and the host key that was recorded.
@@ -79,6 +138,7 @@ pub async fn login(client: &Client, machine: &Machine) -> Result<Login, String> 
         access,
         host_key,
         jump_host_key,
+        is_key_removed: false,
     })
 }
 

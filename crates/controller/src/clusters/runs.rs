@@ -28,7 +28,12 @@ pub(crate) struct Runs {
     ended: Mutex<Vec<EndedAttempt>>,
     /// What ended attempts found out, until it is stored.
     reports: Mutex<HashMap<Target, Vec<Report>>>,
+    /// The versions of machines whose status is as recorded.
+    checked: Mutex<HashMap<String, CheckedVersion>>,
 }
+
+/// The version of a machine, the generation of the cluster, and the run of the flow.
+pub(crate) type CheckedVersion = (Option<String>, Option<i64>, Option<String>);
 
 impl Runs {
     pub(crate) fn new(identity: Identity, files: FileCache) -> Self {
@@ -39,7 +44,17 @@ impl Runs {
             tasks: Mutex::default(),
             ended: Mutex::default(),
             reports: Mutex::default(),
+            checked: Mutex::default(),
         }
+    }
+
+    /// Whether the status of a machine is known to be as recorded.
+    pub(crate) fn was_checked(&self, machine: &str, version: &CheckedVersion) -> bool {
+        lock(&self.checked).get(machine) == Some(version)
+    }
+
+    pub(crate) fn set_checked(&self, machine: &str, version: CheckedVersion) {
+        lock(&self.checked).insert(machine.to_owned(), version);
     }
 
     pub(crate) fn add_task(&self, attempt: &Attempt, task: AbortOnDrop) {

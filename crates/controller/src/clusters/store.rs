@@ -22,7 +22,7 @@ pub(super) struct StatusStore<'a> {
     pub(super) client: Client,
     pub(super) runs: &'a Runs,
     pub(super) inputs: &'a Inputs,
-    objects: Mutex<Objects>,
+    objects: SharedObjects,
 }
 
 /// The objects of a cluster.
@@ -32,29 +32,42 @@ pub(super) struct Objects {
     pub(super) machines: HashMap<String, Arc<Machine>>,
 }
 
+/// The objects as they were last written: an attempt begins with what was stored before.
+#[derive(Debug, Clone)]
+pub(super) struct SharedObjects(Arc<Mutex<Objects>>);
+
+impl SharedObjects {
+    pub(super) fn new(objects: Objects) -> Self {
+        Self(Arc::new(Mutex::new(objects)))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Objects> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl<'a> StatusStore<'a> {
     pub(super) fn new(
         client: Client,
         runs: &'a Runs,
         inputs: &'a Inputs,
-        objects: Objects,
+        objects: SharedObjects,
     ) -> Self {
         Self {
             client,
             runs,
             inputs,
-            objects: Mutex::new(objects),
+            objects,
         }
     }
 
     /// The objects as they were last written.
     pub(super) fn into_objects(self) -> Objects {
-        let objects = self.objects.into_inner();
-        objects.unwrap_or_else(PoisonError::into_inner)
+        self.objects().clone()
     }
 
     fn objects(&self) -> MutexGuard<'_, Objects> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+        self.objects.lock()
     }
 
     /// The conditions of an object.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use outrigger_api::annotation::RETRY;
 use outrigger_api::cluster::{Cluster, Features};
+use outrigger_cluster::lifecycle;
 use outrigger_node::{Entry, FileCache, ScanError, Tree};
 
 /// How long a scan is used again.
@@ -31,7 +33,29 @@ fn chain(error: &ScanError) -> String {
 pub(crate) struct TreeCache {
     /// That of all clusters.
     files: FileCache,
-    scanned: Mutex<Option<(Features, Instant, Tree)>>,
+    scanned: Mutex<Option<(Occasion, Instant, Tree)>>,
+}
+
+/// What the files were scanned for. Whatever a user does makes another one: a change of the spec, a request to try again,
+/// an upgrade, a deletion.
+#[derive(Debug, PartialEq, Eq)]
+struct Occasion {
+    features: Features,
+    generation: Option<i64>,
+    retry: Option<String>,
+    is_deleted: bool,
+}
+
+impl Occasion {
+    fn of(cluster: &Cluster) -> Self {
+        let annotations = cluster.metadata.annotations.as_ref();
+        Self {
+            features: cluster.spec.features.clone(),
+            generation: cluster.metadata.generation,
+            retry: annotations.and_then(|all| all.get(RETRY)).cloned(),
+            is_deleted: lifecycle::is_deleted(cluster),
+        }
+    }
 }
 
 impl TreeCache {
@@ -42,32 +66,28 @@ impl TreeCache {
         }
     }
 
-    /// The files of a cluster. Scans them if `is_new`, or unless that was done a moment ago.
+    /// The files of a cluster. Scans them if `is_new`, or unless that was done a moment ago for the same occasion.
     pub(crate) async fn get(
         &self,
         cluster: &Cluster,
         root: Option<&Path>,
         is_new: bool,
     ) -> Result<Tree, Error> {
-        let features = &cluster.spec.features;
-        if let Some(tree) = self.cached(features).filter(|_| !is_new) {
+        let occasion = Occasion::of(cluster);
+        if let Some(tree) = self.cached(&occasion).filter(|_| !is_new) {
             return Ok(tree);
         }
-        let tree = scan(
-            self.files.clone(),
-            features.clone(),
-            root.map(Path::to_owned),
-        )
-        .await?;
+        let features = occasion.features.clone();
+        let tree = scan(self.files.clone(), features, root.map(Path::to_owned)).await?;
         let mut scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
-        *scanned = Some((features.clone(), Instant::now(), tree.clone()));
+        *scanned = Some((occasion, Instant::now(), tree.clone()));
         Ok(tree)
     }
 
-    fn cached(&self, features: &Features) -> Option<Tree> {
+    fn cached(&self, occasion: &Occasion) -> Option<Tree> {
         let scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, at, tree) = scanned.as_ref()?;
-        (known == features && at.elapsed() < MAX_AGE).then(|| tree.clone())
+        (known == occasion && at.elapsed() < MAX_AGE).then(|| tree.clone())
     }
 }
 
@@ -119,5 +139,33 @@ mod tests {
         assert!(!first.is_shared_with(&second));
         assert!(first.is_shared_with(&get(0, false).await), "it is recent");
         assert!(second.is_shared_with(&get(0, true).await));
+    }
+
+    #[tokio::test]
+    async fn a_retry_a_change_and_a_deletion_use_the_files_as_they_are_now() {
+        let root = tempfile::tempdir().unwrap();
+        let object = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "c"},
+            "spec": {"version": "1.0.0", "features": {"files": [{"src": "hook", "dst": "/opt/hook"}]}},
+        });
+        let cluster: Cluster = serde_json::from_value(object).unwrap();
+        let mut retried = cluster.clone();
+        let retry = (RETRY.to_owned(), "now".to_owned());
+        retried.metadata.annotations = Some([retry].into());
+        let mut changed = cluster.clone();
+        changed.metadata.generation = Some(2);
+        let mut deleted = cluster.clone();
+        deleted.metadata.deletion_timestamp =
+            Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
+        for later in [retried, changed, deleted] {
+            let files = TreeCache::new(FileCache::default());
+            fs_err::write(root.path().join("hook"), "one").unwrap();
+            let first = files.get(&cluster, Some(root.path()), true).await.unwrap();
+            fs_err::write(root.path().join("hook"), "three").unwrap();
+            let same = files.get(&cluster, Some(root.path()), false).await;
+            assert_eq!(same.unwrap().digest(), first.digest());
+            let later = files.get(&later, Some(root.path()), false).await;
+            assert_ne!(later.unwrap().digest(), first.digest());
+        }
     }
 }

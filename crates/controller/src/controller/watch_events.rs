@@ -103,14 +103,23 @@ impl Controller {
             let rules = rules_before.iter().chain(&plugin.spec.health);
             rules.map(Kind::of_rule).collect()
         };
+        let uid = plugin.metadata.uid.clone();
         let enqueued = self.index.apply(plugin);
-        if let (Some(before), Some(after)) = (before, self.index.plugin(&key))
-            && is_superseded(&before, after)
+        if let (Some(before), Some(after)) = (&before, self.index.plugin(&key))
+            && is_superseded(before, after)
             && let Some(superseded) = self.superseded.get(&key)
         {
             superseded.send_replace(true);
         }
         self.enqueue(enqueued);
+        // The watch may report the writes of a running task before the task ends.
+        let is_running = self.superseded.contains_key(&key);
+        if let Some(before) = before.filter(|before| !is_running && before.metadata.uid == uid)
+            && let Some(known) = &before.status
+            && self.index.keep_status(&key, known)
+        {
+            self.enqueue(Enqueued::from([key]));
+        }
         if self.has_synced() {
             self.watch_references();
         }

@@ -6,11 +6,12 @@ use outrigger_api::plugin::Phase;
 use outrigger_api::reason::{EventReason, Reason};
 
 use super::Reconcile;
-use crate::conditions::Cause;
+use crate::conditions::{self, Cause, READY};
 use crate::decide;
 use crate::error::ReconcileError;
 use crate::events::PluginEvent;
 use crate::metrics::ReconcileResult;
+use crate::observed::ReportedFailures;
 
 /// How often the records of a release are read while another tool changes it. Nothing reports the end.
 const BUSY_INTERVAL: Duration = Duration::from_secs(2);
@@ -54,6 +55,7 @@ impl Reconcile {
     /// A server did not respond, which does not count as an attempt.
     fn record_unreachable(&mut self, condition: &'static str, cause: &Cause) {
         let retry_at = self.next_transient_retry();
+        self.emit_failure(EventReason::Unreachable, &cause.message);
         if self.is_installed_as_specified() {
             self.pending.mark_unknown(condition, cause);
             self.update_health();
@@ -100,13 +102,26 @@ impl Reconcile {
     }
 
     pub(super) fn reject(&mut self, cause: &Cause) {
-        if !self.is_reported(cause.reason) {
-            self.emit(PluginEvent::warning(
-                EventReason::Refused,
-                cause.message.clone(),
-            ));
-        }
+        self.emit_failure(EventReason::Refused, &cause.message);
         self.pending.mark_rejected(cause);
+    }
+
+    /// Emits a warning about a failure: once for each message, until the plugin is ready again. A restart does not repeat
+    /// what the status says.
+    pub(super) fn emit_failure(&mut self, reason: EventReason, message: &str) {
+        let mut conditions = self.observed.status.conditions.iter();
+        let is_written = conditions.any(|condition| condition.message.starts_with(message));
+        if self.retry.reported_failures.insert(message) && !is_written {
+            self.emit(PluginEvent::warning(reason, message));
+        }
+    }
+
+    /// Lets failures be reported again, once the plugin is ready with its current inputs.
+    pub(super) fn forget_reported_failures(&mut self) {
+        let are_inputs_known = self.retry.cached_digest.is_some();
+        if self.pending.status.phase == Phase::Ready && self.failure.is_none() && are_inputs_known {
+            self.retry.reported_failures = ReportedFailures::default();
+        }
     }
 
     fn record_failure(&mut self, condition: &'static str, cause: &Cause) {
@@ -121,14 +136,11 @@ impl Reconcile {
         let is_rolled_back = cause.reason == Reason::RolledBack;
         let plugin = &self.observed.plugin;
         let is_last = decide::are_retries_exhausted(plugin, attempts, is_rolled_back);
-        if !self.is_reported(cause.reason) || is_last {
-            self.emit(PluginEvent::warning(
-                EventReason::Failed,
-                cause.message.clone(),
-            ));
-        }
         self.pending
             .mark_failed(condition, cause, is_last, &self.observed.key);
+        let ready = conditions::find(&self.pending.status.conditions, READY);
+        let message = ready.map_or_else(|| cause.message.clone(), |ready| ready.message.clone());
+        self.emit_failure(EventReason::Failed, &message);
         let retry_at = Instant::now() + self.ctx.options.backoff.delay(attempts);
         self.retry.retry_at = Some(retry_at);
         self.requeue_at = (!is_last).then_some(retry_at);

@@ -13,7 +13,7 @@ use crate::error::ReconcileError;
 use crate::events::PluginEvent;
 use crate::objects::release_record;
 use crate::observe::ResolvedInputs;
-use crate::observed::AppliedObjects;
+use crate::observed::{AppliedObjects, InterruptedCorrection};
 use crate::release_ref::ClusterRef;
 use crate::watch_event::parse_resource_version;
 
@@ -55,6 +55,10 @@ impl Reconcile {
         self.pending.status.attempts = 0;
         self.pending.status.failed_digest = None;
         self.pending.mark_applied(revision);
+        let corrected = self.retry.interrupted_correction.take();
+        if let Some(corrected) = corrected.filter(|known| known.digest == inputs.digest) {
+            self.emit_drift_corrected(&corrected.drifted);
+        }
         if let Some(cause) = deferred {
             // The rest is applied once the kinds are defined.
             self.pending.status.input_digest = None;
@@ -71,9 +75,16 @@ impl Reconcile {
         self.retry.drift_corrections += 1;
         self.retry.drift_corrected_at = Some(Instant::now());
         self.invalidate_digest().await?;
+        self.retry.interrupted_correction = (!drifted.is_empty()).then(|| InterruptedCorrection {
+            digest: inputs.digest.clone(),
+            drifted: drifted.clone(),
+        });
         let progress = self.progress();
         let outcome = self.apply(inputs, Mode::CorrectDrift, &progress).await?;
-        let has_changed = outcome.changed > 0;
+        self.retry.interrupted_correction = None;
+        // What another tool deployed is replaced by a new revision, even if the objects are the same.
+        let has_changed =
+            outcome.changed > 0 || Some(outcome.revision) != self.observed.status.revision;
         let corrected = outcome.corrected.join("; ");
         self.record_outcome(inputs, Mode::CorrectDrift, outcome);
         if has_changed {
@@ -82,10 +93,14 @@ impl Reconcile {
                 ("", drifted) => drifted,
                 (corrected, _) => corrected,
             };
-            let note = self.redactor.text(note);
-            self.emit(PluginEvent::normal(EventReason::DriftCorrected, note));
+            self.emit_drift_corrected(note);
         }
         Ok(())
+    }
+
+    fn emit_drift_corrected(&self, note: &str) {
+        let note = self.redactor.text(note);
+        self.emit(PluginEvent::normal(EventReason::DriftCorrected, note));
     }
 
     /// Corrects drift of the deployed revision while the spec cannot be deployed: it waits, failed, or is rejected. The
@@ -111,8 +126,7 @@ impl Reconcile {
         match restored {
             Ok(Some(outcome)) => {
                 if outcome.changed > 0 {
-                    let note = self.observed.objects.drifted.join("; ");
-                    self.emit(PluginEvent::normal(EventReason::DriftCorrected, note));
+                    self.emit_drift_corrected(&self.observed.objects.drifted.join("; "));
                 }
                 self.record_applied(&outcome);
                 self.pending.status.record_version = outcome.record_version;
@@ -120,7 +134,10 @@ impl Reconcile {
             }
             Ok(None) => {}
             Err(error) => {
+                let error = self.redactor.error(error);
                 tracing::info!(plugin = %self.observed.key, %error, "failed to correct drift");
+                let message = format!("failed to correct drift: {error}");
+                self.emit_failure(EventReason::Failed, &message);
                 let retry_at = self.next_transient_retry();
                 self.requeue_by(retry_at);
             }

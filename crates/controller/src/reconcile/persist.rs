@@ -40,7 +40,7 @@ impl Reconcile {
     }
 
     fn record_write(&mut self, mut plugin: Plugin) {
-        plugin.metadata.managed_fields = None;
+        status::keep_foreign_managers(&mut plugin.metadata);
         self.current = Arc::new(plugin);
         self.has_written = true;
     }
@@ -99,7 +99,13 @@ impl Reconcile {
         }
         self.emit_transition();
         match self.write_status().await {
-            Ok(()) => self.retry.deferred_since = None,
+            Ok(()) => {
+                self.retry.deferred_since = None;
+                if self.current.status.as_ref() != Some(&self.pending.status) {
+                    // Someone else changed the status since it was read.
+                    self.requeue_by(Instant::now() + self.ctx.options.backoff.initial);
+                }
+            }
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             // It changed, or was deleted and created anew.
             Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -137,8 +143,13 @@ impl Reconcile {
     /// Emits an event if the written phase or revision changes.
     fn emit_transition(&self) {
         let status = &self.pending.status;
-        let (phase_before, revision_before) = match &self.current.status {
-            Some(written) => (written.phase, written.revision),
+        let before = if status::is_foreign(&self.current) {
+            Some(&self.observed.status)
+        } else {
+            self.current.status.as_ref()
+        };
+        let (phase_before, revision_before) = match before {
+            Some(before) => (before.phase, before.revision),
             None => (Phase::Pending, None),
         };
         // A quick upgrade goes from Ready to Ready, with a new revision.
@@ -152,11 +163,7 @@ impl Reconcile {
         let version = status.version.as_deref().unwrap_or_default();
         let revision = status.revision.unwrap_or_default();
         // The spec changed, but not the release: a change that could not be deployed was reverted.
-        let installed_before = self
-            .current
-            .status
-            .as_ref()
-            .map(|status| status.installed_generation);
+        let installed_before = before.map(|status| status.installed_generation);
         let is_adopted = revision_before.is_some()
             && revision_before == status.revision
             && installed_before != Some(status.installed_generation);
@@ -178,6 +185,8 @@ impl Reconcile {
             ),
             (Phase::Degraded, Phase::Degraded) | (Phase::Waiting, Phase::Waiting) => return,
             (_, Phase::Degraded) => PluginEvent::warning(EventReason::Degraded, message),
+            // A failure has an event of its own.
+            (_, Phase::Waiting) if self.failure.is_some() => return,
             (_, Phase::Waiting) => PluginEvent::normal(EventReason::Waiting, message),
             (_, Phase::Failed) if is_unhealthy => {
                 PluginEvent::warning(EventReason::Failed, message)

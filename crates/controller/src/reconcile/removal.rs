@@ -100,12 +100,7 @@ impl Reconcile {
     fn retry_removal(&mut self, error: &ReconcileError) {
         let retry_at = self.next_transient_retry();
         self.requeue_by(retry_at);
-        if self.retry.transient_failures == 1 {
-            self.emit(PluginEvent::warning(
-                EventReason::RemovalFailed,
-                error.to_string(),
-            ));
-        }
+        self.emit_failure(EventReason::RemovalFailed, &error.to_string());
         let message = format!(
             "{error}; retrying; annotate it with {FORCE}=true to remove it without waiting"
         );

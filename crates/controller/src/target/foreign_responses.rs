@@ -1,4 +1,5 @@
-//! Responses of servers that a kubeconfig in a Secret names: anything but a `Status` of Kubernetes is replaced.
+//! Responses of servers that a kubeconfig in a Secret names: they are bounded, and errors are replaced unless they are a
+//! `Status` of Kubernetes.
 //!
 //! Errors end up in the status and the events of a plugin. Whoever may create plugins must not be able to read the
 //! responses of arbitrary servers there.
@@ -14,6 +15,8 @@ use serde_json::{Value, json};
 use tower_layer::Layer;
 use tower_service::Service;
 
+use super::bounded_body::{Bounded, BoundedBody};
+
 /// The maximum size of a `Status`.
 const MAX_STATUS: usize = 64 << 10;
 
@@ -21,9 +24,9 @@ const MAX_STATUS: usize = 64 << 10;
 const MAX_MESSAGE: usize = 1024;
 
 /// The body of a response, as it was or replaced.
-type AnyBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
+pub(super) type AnyBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(super) struct ReplaceForeignResponses;
 
@@ -55,22 +58,24 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let bounded = Bounded::of(request.uri().query());
         let response = self.0.call(request);
         Box::pin(async move {
             let response = response.await.map_err(Into::into)?;
-            Ok(replaced(response).await)
+            Ok(replaced(response, bounded).await)
         })
     }
 }
 
-async fn replaced<B>(response: Response<B>) -> Response<AnyBody>
+async fn replaced<B>(response: Response<B>, bounded: Bounded) -> Response<AnyBody>
 where
     B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
     let code = response.status();
     if !code.is_client_error() && !code.is_server_error() {
-        return response.map(|body| body.map_err(Into::into).boxed_unsync());
+        let any = |body: B| body.map_err(Into::into).boxed_unsync();
+        return response.map(|body| BoundedBody::new(any(body), bounded).boxed_unsync());
     }
     let (parts, body) = response.into_parts();
     let body = Limited::new(body, MAX_STATUS).collect().await;

@@ -4,5 +4,7 @@ mod changes;
 mod delegation;
 mod fixture;
 mod hooks;
+mod identity;
 mod interference;
+mod records;
 mod recovery;

@@ -185,3 +185,39 @@ async fn the_name_of_an_object_that_contains_a_secret_is_not_in_the_status() {
     assert!(maps.get_opt("x-hunter2-hunter2").await.unwrap().is_none());
     harness.close().await;
 }
+
+#[tokio::test]
+async fn each_failure_has_one_event_also_if_it_has_the_reason_of_the_last_one() {
+    let harness = Harness::new().await;
+    harness
+        .create("web", "config", json!({"version": "8.8.8"}))
+        .await;
+    harness.until_note("web", "Failed", "8.8.8").await;
+    harness
+        .until("web", |plugin| {
+            let status = plugin.status.as_ref();
+            status.is_some_and(|status| status.attempts > 2)
+        })
+        .await;
+    harness
+        .patch("web", json!({"spec": {"version": "9.9.9"}}))
+        .await;
+    harness.until_note("web", "Failed", "9.9.9").await;
+    let events = harness.events("web").await;
+    let failures = events.iter().filter(|(reason, _)| reason == "Failed");
+    assert_eq!(failures.count(), 2, "{events:#?}");
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_respond_has_an_event_on_one_line() {
+    let harness = Harness::new().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let spec = json!({"repo": format!("http://127.0.0.1:{port}")});
+    harness.create("web", "config", spec).await;
+    let note = harness.until_event("web", "Unreachable").await;
+    assert!(note.contains(&format!("127.0.0.1:{port}")), "{note}");
+    harness.close().await;
+}

@@ -107,6 +107,30 @@ async fn an_upgrade_by_helm_in_progress_is_waited_for_and_superseded_when_it_end
 }
 
 #[tokio::test]
+async fn what_helm_deployed_is_reported_as_drift_when_it_is_corrected() {
+    let harness = Harness::new().await;
+    harness.create("web", "config", json!({})).await;
+    harness.until_ready("web").await;
+    let now = Timestamp::now();
+    let pending = record(2, "pending-upgrade", now);
+    secrets(&harness)
+        .create(&PostParams::default(), &pending)
+        .await
+        .unwrap();
+    harness.until_reason("web", "OperationInProgress").await;
+    set_status(&harness, 2, "deployed", now).await;
+    harness
+        .until("web", |plugin| {
+            let revision = plugin.status.as_ref().and_then(|status| status.revision);
+            revision == Some(3) && plugin.is_ready()
+        })
+        .await;
+    let note = harness.until_event("web", "DriftCorrected").await;
+    assert!(note.contains("revision 2"), "{note}");
+    harness.close().await;
+}
+
+#[tokio::test]
 async fn an_operation_of_helm_that_was_interrupted_is_taken_over() {
     let harness = Harness::new().await;
     // Only the new spec makes it act.

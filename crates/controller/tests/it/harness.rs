@@ -347,12 +347,19 @@ impl Harness {
 
     /// Waits for an event with a reason. Returns its note.
     pub(crate) async fn until_event(&self, name: &str, reason: &str) -> String {
+        self.until_note(name, reason, "").await
+    }
+
+    /// Waits for an event with a reason and a word in its note. Returns the note.
+    pub(crate) async fn until_note(&self, name: &str, reason: &str, word: &str) -> String {
         let api: Api<k8s_openapi::api::events::v1::Event> =
             Api::default_namespaced(self.client.clone());
         let found = async {
             loop {
                 let events = self.events(name).await;
-                if let Some((_, note)) = events.into_iter().find(|(known, _)| known == reason) {
+                let is_awaited =
+                    |(known, note): &(String, String)| known == reason && note.contains(word);
+                if let Some((_, note)) = events.into_iter().find(is_awaited) {
                     return note;
                 }
                 // Check again after the next event of any kind.
@@ -369,7 +376,7 @@ impl Harness {
         };
         match tokio::time::timeout(TIMEOUT, found).await {
             Ok(note) => note,
-            Err(_) => panic!("no event {reason}: {:#?}", self.events(name).await),
+            Err(_) => panic!("no event {reason} {word}: {:#?}", self.events(name).await),
         }
     }
 }

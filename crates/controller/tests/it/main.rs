@@ -31,5 +31,6 @@ mod request_counts;
 mod scale;
 mod silent_servers;
 mod slow_charts;
+mod status_edits;
 mod targets;
 mod trust;

@@ -239,3 +239,41 @@ async fn a_foreign_secret_with_the_name_of_a_record_is_named_and_left_alone() {
     assert_eq!(before.metadata.uid, after.metadata.uid);
     harness.close().await;
 }
+
+/// A record of release `bomb` that decompresses to more than Outrigger reads. Gzip of 33 MiB of spaces, as Helm stores it.
+fn bomb() -> Secret {
+    let spaces = vec![b' '; 33 << 20];
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut encoder, &spaces).unwrap();
+    let text = serde_json::to_value(ByteString(encoder.finish().unwrap())).unwrap();
+    serde_json::from_value(json!({
+        "metadata": {"name": "sh.helm.release.v1.bomb.v1", "labels": {
+            "owner": "helm", "name": "bomb", "version": "1", "status": "deployed",
+        }},
+        "type": "helm.sh/release.v1", "stringData": {"release": text},
+    }))
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_record_that_decompresses_to_too_much_fails_its_plugin_only() {
+    let harness = Harness::new().await;
+    secrets(&harness)
+        .create(&PostParams::default(), &bomb())
+        .await
+        .unwrap();
+    harness.create("bomb", "config", json!({})).await;
+    harness.create("web", "config", json!({})).await;
+    harness.until_ready("web").await;
+    let plugin = harness.until_phase("bomb", Phase::Failed).await;
+    let message = &plugin.condition("Ready").unwrap().message;
+    for word in ["sh.helm.release.v1.bomb.v1", "32 MiB", "delete Secret"] {
+        assert!(message.contains(word), "{message}");
+    }
+    secrets(&harness)
+        .delete("sh.helm.release.v1.bomb.v1", &Default::default())
+        .await
+        .unwrap();
+    harness.until_ready("bomb").await;
+    harness.close().await;
+}

@@ -166,6 +166,48 @@ async fn bodies_of_foreign_servers_are_never_reported() {
     harness.close().await;
 }
 
+/// A server whose responses do not end. Returns its address.
+fn start_endless_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            std::thread::spawn(move || {
+                let _ = stream.read(&mut [0; 4096]);
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{\"a\": \"";
+                let mut sent = stream.write_all(head.as_bytes());
+                let chunk = vec![b'x'; 64 << 10];
+                while sent.is_ok() {
+                    sent = stream.write_all(&chunk);
+                }
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_foreign_server_that_answers_without_end_fails_its_plugin_only() {
+    let harness = Harness::new().await;
+    let address = start_endless_server();
+    let kubeconfig = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: a, cluster: {{server: 'http://{address}'}}}}]\n\
+         contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\nusers: [{{name: a}}]\ncurrent-context: a\n"
+    );
+    create_secret(&harness, "endless", "kubeconfig", &kubeconfig).await;
+    let spec = json!({"cluster": {"secretName": "endless"}});
+    harness.create("endless", "config", spec).await;
+    harness.create("web", "config", json!({})).await;
+    harness.until_ready("web").await;
+    let is_reported = |plugin: &outrigger_api::plugin::Plugin| {
+        let ready = plugin.condition("Ready");
+        ready.is_some_and(|ready| ready.message.contains("more than 64 MiB"))
+    };
+    harness.until("endless", is_reported).await;
+    harness.close().await;
+}
+
 #[tokio::test]
 async fn images_that_would_get_one_name_are_refused_and_those_in_config_maps_reported() {
     let harness =

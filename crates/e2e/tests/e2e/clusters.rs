@@ -2,7 +2,7 @@
 
 mod delegation;
 mod example;
-mod fixture;
+pub(crate) mod fixture;
 mod hooks;
 mod interrupted;
 mod tkestack;

@@ -1,6 +1,7 @@
 //! The lab: its machines are Debian servers to the SSH client of the product, and end with the harness. The tests are skipped
 //! where the lab is not installed: `cargo xtask peers lab`.
 
+mod baremetal;
 mod killed_harness;
 mod kubernetes;
 

@@ -168,7 +168,7 @@ impl<'a> Planner<'a> {
             target,
         };
         if self.desired.omitted.contains(&task) {
-            return self.omitted_task(&task);
+            return self.omitted_task(step, &task);
         }
         let mut record = self.records.remove(&task.target).unwrap_or_default();
         if record.run == self.desired.run {
@@ -189,7 +189,8 @@ impl<'a> Planner<'a> {
     }
 
     /// Nothing to do, except for an attempt from before the task was omitted.
-    fn omitted_task(&mut self, task: &Task) -> Progress {
+    fn omitted_task(&mut self, step: &Step, task: &Task) -> Progress {
+        self.forget_omitted(step, task);
         let record = self.records.get(&task.target);
         let running = record.and_then(|record| record.running(task));
         let Some(attempt) = running.filter(|attempt| attempt.run == self.desired.run) else {
@@ -200,6 +201,23 @@ impl<'a> Planner<'a> {
             .push((task.clone(), state.unwrap_or_default()));
         self.act(ActionKind::Cancel, attempt);
         Progress::Unfinished
+    }
+
+    /// A failure, a delegation or a skip of a task that does not exist any more means nothing. What is done stays so: if the
+    /// task comes back with the same input, it is not repeated.
+    fn forget_omitted(&mut self, step: &Step, task: &Task) {
+        let mut record = self.records.remove(&task.target).unwrap_or_default();
+        let is_stale = match record.state(step.id) {
+            State::Waiting | State::Running { .. } | State::Done => false,
+            State::Retrying { .. }
+            | State::Skipped
+            | State::Delegated { .. }
+            | State::Failed { .. } => true,
+        };
+        if is_stale && record.run == self.desired.run && !self.desired.is_canceled {
+            self.on(step, task, &mut record, Event::Reset);
+        }
+        self.records.insert(task.target.clone(), record);
     }
 
     fn progress_of_finished(&self, task: &Task) -> Progress {
@@ -228,8 +246,17 @@ impl<'a> Planner<'a> {
                     || self.is_skipped(step)
                     || self.has_changed(task, record)
             }
-            State::Retrying { .. } | State::Failed { .. } => {
+            State::Retrying { .. } => {
                 self.is_skipped(step)
+                    || self.desired.delegate.contains_key(step.id)
+                    || self.has_changed(task, record)
+                    || self.is_retry_requested(record)
+            }
+            State::Failed { owner, .. } => {
+                let delegate = self.desired.delegate.get(step.id);
+                // Somebody else does the step now.
+                delegate.map(|delegate| &delegate.owner) != owner.as_ref()
+                    || self.is_skipped(step)
                     || self.has_changed(task, record)
                     || self.is_retry_requested(record)
             }

@@ -197,6 +197,69 @@ fn the_last_step_can_be_delegated_and_times_out() {
 }
 
 #[test]
+fn a_failed_delegation_is_forgotten_when_somebody_else_does_the_step() {
+    let mut example = Example::new(&[Step::cluster("EnsureCerts")]);
+    let operator = |owner: &str| Delegate {
+        owner: owner.into(),
+        timeout: Duration::from_mins(1),
+    };
+    let state = |example: &Example| {
+        example.records[&Target::Cluster]
+            .state("EnsureCerts")
+            .clone()
+    };
+    example.delegate.insert("EnsureCerts", operator("one"));
+    let _ = example.next();
+    example.now += SignedDuration::from_mins(1);
+    let _ = example.next();
+    assert!(matches!(state(&example), State::Failed { .. }));
+    // Another operator.
+    example.delegate.insert("EnsureCerts", operator("two"));
+    let (_, outcome) = example.next();
+    assert!(matches!(outcome, Outcome::Delegated(_)), "{outcome:?}");
+    example.now += SignedDuration::from_mins(1);
+    let _ = example.next();
+    // Nobody: the runner does it.
+    example.delegate.clear();
+    assert_eq!(example.begins(), ["EnsureCerts on cluster"]);
+}
+
+#[test]
+fn what_is_recorded_about_an_omitted_step_is_forgotten_unless_it_is_done() {
+    let steps = ["EnsureCerts", "EnsureSysctl", "EnsureSwap"];
+    let mut example = Example::new(&steps.map(Step::cluster));
+    example.skip.insert("EnsureSysctl");
+    let (attempts, _) = example.next();
+    example.finish(&attempts[0], Ok(()));
+    let delegate = Delegate {
+        owner: "operator".into(),
+        timeout: Duration::from_mins(1),
+    };
+    example.delegate.insert("EnsureSwap", delegate);
+    let _ = example.next();
+    let states = |example: &Example| {
+        let record = &example.records[&Target::Cluster];
+        steps.map(|step| record.state(step).clone())
+    };
+    assert!(matches!(
+        states(&example),
+        [State::Done, State::Skipped, State::Delegated { .. }]
+    ));
+    example.omitted = steps
+        .map(|step| Task {
+            step,
+            target: Target::Cluster,
+        })
+        .into();
+    let (_, outcome) = example.next();
+    assert_eq!(outcome, Outcome::Done);
+    assert_eq!(
+        states(&example),
+        [State::Done, State::Waiting, State::Waiting]
+    );
+}
+
+#[test]
 fn an_attempt_without_end_expires() {
     let mut example = Example::new(&[Step::cluster("EnsureCerts")]);
     let (attempts, _) = example.next();

@@ -152,7 +152,7 @@ impl FileCache {
         Ok(file)
     }
 
-    /// Shares these bytes with every file that has the same digest; `None` if there is no room for them.
+    /// The content that all files with this digest share; `None` if it would exceed the limit.
     fn keep(&self, digest: &str, bytes: Vec<u8>) -> Option<Arc<Content>> {
         let mut shared = self.shared();
         if let Some(known) = shared.contents.get(digest).and_then(Weak::upgrade) {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::arguments::Deferred;
 use crate::printer::Printer;
 
 mod dependency;
@@ -29,23 +30,23 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Chart {
     /// Render the templates of a chart
-    Template(Box<template::Args>),
+    Template(Deferred<template::Args>),
     /// Examine a chart for possible issues
-    Lint(lint::Args),
+    Lint(Deferred<lint::Args>),
     /// Print the contents of a chart
     #[command(subcommand)]
-    Show(show::Verb),
+    Show(Deferred<show::Verb>),
     /// Package a chart folder into an archive
-    Package(package::Args),
+    Package(Deferred<package::Args>),
     /// List, build or update the dependencies of a chart
     #[command(subcommand, visible_alias = "dep")]
-    Dependency(dependency::Verb),
+    Dependency(Deferred<dependency::Verb>),
     /// Download a chart archive from a repository or a registry
-    Pull(pull::Args),
+    Pull(Deferred<pull::Args>),
     /// Push a chart archive to a registry
-    Push(push::Args),
+    Push(Deferred<push::Args>),
     /// List the images of a chart, and the fields that reference them
-    Images(images::Args),
+    Images(Deferred<images::Args>),
 }
 
 /// The stack size of a chart command: templates may include each other 1000 levels deep, as in Helm. Unused pages are

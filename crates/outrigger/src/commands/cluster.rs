@@ -8,9 +8,13 @@ mod create;
 mod delete;
 mod edit;
 mod follow;
+mod kubeconfig;
+mod list;
 mod logs;
 mod plan;
 mod retry;
+mod row;
+mod show;
 mod status;
 mod upgrade;
 mod view;
@@ -35,6 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger cluster plan -f cluster.yaml
   outrigger cluster create -f cluster.yaml --wait --timeout 30m
+  outrigger cluster list
   outrigger cluster status cls-1 --watch
   outrigger cluster upgrade cls-1 1.35.0 --wait";
 
@@ -46,12 +51,20 @@ pub(crate) enum Verb {
     Create(create::Args),
     /// Remove a cluster from its machines
     Delete(delete::Args),
+    /// Print the kubeconfig of the administrator
+    Kubeconfig(kubeconfig::Args),
+    /// List clusters
+    #[command(visible_alias = "ls")]
+    List(list::Args),
     /// Print the output of hooks
     Logs(logs::Args),
     /// Print what creating a cluster would do, without connecting to anything
     Plan(plan::Args),
     /// Try failed steps again
     Retry(retry::Args),
+    /// Print the details of a cluster: its spec, machines, conditions, hooks and events
+    #[command(visible_alias = "describe", alias = "get")]
+    Show(show::Args),
     /// Print clusters, or the steps of one
     Status(status::Args),
     /// Upgrade a cluster to another version of Kubernetes
@@ -63,9 +76,12 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
         match verb {
             Verb::Create(args) => create::run(args, printer).await,
             Verb::Delete(args) => delete::run(args, printer).await,
+            Verb::Kubeconfig(args) => kubeconfig::run(args, printer).await,
+            Verb::List(args) => list::run(args, printer).await,
             Verb::Logs(args) => logs::run(args, printer).await,
             Verb::Plan(args) => plan::run(args, printer),
             Verb::Retry(args) => retry::run(args, printer).await,
+            Verb::Show(args) => show::run(args, printer).await,
             Verb::Status(args) => return status::run(args, printer).await,
             Verb::Upgrade(args) => upgrade::run(args, printer).await,
         }?;
@@ -100,7 +116,7 @@ fn explain(error: &kube::Error, cluster: Option<&str>) -> anyhow::Error {
     match (status.code, cluster) {
         (404, Some(name)) if status.message.contains(&format!("\"{name}\"")) => hinted(
             anyhow::anyhow!("cluster {name} does not exist"),
-            Some("outrigger cluster status lists all clusters".to_owned()),
+            Some("outrigger cluster list shows all clusters".to_owned()),
         ),
         (404, _) => hinted(
             anyhow::anyhow!("the Cluster CRD (clusters.outrigger.dev) is not installed"),

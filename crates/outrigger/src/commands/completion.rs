@@ -1,5 +1,5 @@
-//! `outrigger completion`: prints a completion script for the user's shell. In bash and fish, it also completes the names of
-//! clusters, machines and plugins.
+//! `outrigger completion`: prints a completion script for the user's shell. In bash, fish and zsh, it also completes the
+//! names of clusters, machines and plugins.
 
 mod names;
 
@@ -48,7 +48,8 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     let mut command = Arguments::command();
     clap_complete::generate(shell, &mut command, "outrigger", &mut script);
-    script.extend(names::script(shell, &command).bytes());
-    printer.data(&script)?;
+    let script = String::from_utf8(script).context("a completion script is text")?;
+    let script = names::with_names(shell, &command, &script);
+    printer.data(script.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

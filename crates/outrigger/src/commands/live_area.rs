@@ -2,8 +2,6 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
-
 use crate::printable;
 
 /// Lines on stderr. Without a terminal, only lines that stay are written.
@@ -60,7 +58,7 @@ impl LiveArea {
         // The cursor is below the last line, and cannot move above the first row.
         let shown = lines.len().min(size.rows.saturating_sub(1));
         for line in &lines[..shown] {
-            text.push_str(&cut(&printable::line(line), size.columns));
+            text.push_str(&printable::cut(&printable::line(line), size.columns));
             text.push('\n');
         }
         self.drawn = shown;
@@ -82,20 +80,6 @@ fn terminal_size() -> Size {
             rows: size.ws_row.into(),
         },
     )
-}
-
-/// The beginning of a line that fits into the columns, with `…` if something is missing.
-fn cut(line: &str, columns: usize) -> String {
-    if line.width() <= columns {
-        return line.to_owned();
-    }
-    let mut width = 1;
-    let kept = line.chars().take_while(|c| {
-        width += c.width().unwrap_or(0);
-        width <= columns
-    });
-    let kept: String = kept.collect();
-    format!("{}…", kept.trim_end())
 }
 
 #[cfg(test)]

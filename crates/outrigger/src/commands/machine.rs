@@ -3,7 +3,7 @@
 pub(crate) mod add;
 mod connect;
 mod facts;
-mod list;
+pub(crate) mod list;
 mod remove;
 mod run;
 mod select;

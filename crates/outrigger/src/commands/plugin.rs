@@ -112,7 +112,8 @@ async fn run_verb(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Disable(args) => {
             let outcome =
                 Outcome::new("disabled", WaitCondition::Disabled).requested("is being disabled");
-            args.run(disable::disable, outcome, printer).await
+            args.run("disabled", disable::disable, outcome, printer)
+                .await
         }
         Verb::Set(args) => set::run(args, printer).await,
         Verb::Upgrade(args) => upgrade::run(args, printer).await,
@@ -122,7 +123,8 @@ async fn run_verb(verb: &Verb, printer: &Printer) -> anyhow::Result<()> {
         Verb::Uninstall(args) => {
             let outcome =
                 Outcome::new("uninstalled", WaitCondition::Deleted).requested("removal requested");
-            args.run(uninstall::uninstall, outcome, printer).await
+            args.run("removed", uninstall::uninstall, outcome, printer)
+                .await
         }
         Verb::Suspend(args) => suspend::run(args, true, printer).await,
         Verb::Resume(args) => suspend::run(args, false, printer).await,

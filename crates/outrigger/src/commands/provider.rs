@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use outrigger_cluster::Providers;
 use outrigger_cluster::provider_folder::{self, FileKind, Folder, INDEX};
 use outrigger_oci::Archive;
 use serde::Serialize;
@@ -24,6 +25,18 @@ A folder has the files of each version of Kubernetes and architecture in
   VERSION/ARCHITECTURE/images      Image archives, of `docker save` or `outrigger image save`
   VERSION/ARCHITECTURE/packages    Archives that are unpacked on machines
   VERSION/ARCHITECTURE/templates   Configuration files";
+
+/// The providers, with the files of a folder.
+pub(crate) fn providers(folder: Option<&Path>) -> anyhow::Result<Providers> {
+    let Some(folder) = folder else {
+        return Ok(Providers::default());
+    };
+    let hint = format!(
+        "`outrigger provider build {}` writes {INDEX}",
+        folder.display()
+    );
+    Providers::with_folder(folder).hint(hint)
+}
 
 /// Build, check and list provider folders
 #[derive(Debug, clap::Subcommand)]

@@ -77,6 +77,7 @@ struct Listed {
 impl Row for Listed {
     const HEADERS: &'static [&'static str] =
         &["NAME", "URL", "PRIORITY", "SYSTEM", "READY", "MESSAGE"];
+    const IS_CUT: bool = true;
 
     fn cells(&self) -> Vec<String> {
         vec![

@@ -57,6 +57,9 @@ pub(crate) struct Args {
     /// Directory of the files that clusters copy to their machines [default: clusters cannot have files]
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
+    /// Provider folder of clusters with the provider baremetal [default: none can be installed]
+    #[arg(long, value_name = "DIR")]
+    provider: Option<PathBuf>,
     /// Run without leader election
     #[arg(long)]
     no_leader_election: bool,
@@ -168,6 +171,8 @@ fn options(args: &Args, metrics: Arc<Metrics>) -> anyhow::Result<Options> {
         trust: trust(args),
         clusters: Some(ClusterOptions {
             files: args.files.clone(),
+            providers: super::provider::providers(args.provider.as_deref())?,
+            namespace: args.lease_namespace.clone(),
             ..ClusterOptions::default()
         }),
         metrics,

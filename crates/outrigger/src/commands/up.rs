@@ -61,6 +61,9 @@ pub(crate) struct Args {
     /// Directory of the files of clusters [default: the directory of --cluster]
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
+    /// Provider folder of clusters with the provider baremetal
+    #[arg(long, value_name = "DIR")]
+    provider: Option<PathBuf>,
     /// Exit when all clusters are Running and all plugins are Ready, or one fails
     #[arg(long)]
     once: bool,
@@ -94,7 +97,6 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         StandIns::set_port(&mut manifests.clusters, port);
     }
     let shutdown = shutdown_signal(Some(SHUTDOWN_LIMIT))?;
-    let stand_ins = StandIns::start(&manifests.clusters, args.data.as_deref()).await?;
     let options = match &args.data {
         Some(directory) => Options::in_folder(directory),
         None => Options::in_memory(),
@@ -104,6 +106,8 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let server = Server::open(options)
         .await
         .context("failed to open the API server")?;
+    // The server has made the data folder private.
+    let stand_ins = StandIns::start(&manifests.clusters, args.data.as_deref()).await?;
     server.serve(listener)?;
     server.run_controllers();
     simulate::start(
@@ -148,6 +152,7 @@ async fn run_controller(
                 .files
                 .clone()
                 .or_else(|| args.cluster.as_deref().map(clusters::files_root)),
+            providers: super::provider::providers(args.provider.as_deref())?,
             ..ClusterOptions::default()
         }),
         ..outrigger_controller::Options::default()

@@ -19,6 +19,8 @@ pub(crate) struct ApplyOptions {
     pub(crate) force_conflicts: bool,
     /// Fail if the object exists, so that an object created after the read is not overwritten.
     pub(crate) create_only: bool,
+    /// Only ask whether the server would accept it.
+    pub(crate) dry_run: bool,
 }
 
 /// A resource version that no live object has. An apply with it creates the object, or fails if it exists.
@@ -83,6 +85,7 @@ impl Cluster {
         let url = self.url(id).await?;
         let mut parameters = PatchParams::apply(FIELD_MANAGER).validation_strict();
         parameters.force = options.force_conflicts;
+        parameters.dry_run = options.dry_run;
         let mut object = Cow::Borrowed(object);
         if options.create_only {
             object.to_mut()["metadata"]["resourceVersion"] = STALE_RESOURCE_VERSION.into();

@@ -92,6 +92,7 @@ async fn apply_object(
     let options = ApplyOptions {
         force_conflicts: conflicts == Conflicts::Take || change == Change::Adopt,
         create_only: change == Change::Create,
+        ..ApplyOptions::default()
     };
     let body = match live.filter(|live| conflicts == Conflicts::Keep && !is_terminating(live)) {
         Some(live) => Cow::Owned(managed_fields::without_foreign_fields(object.body(), live)),

@@ -169,6 +169,7 @@ async fn apply_and_wait(
         let options = ApplyOptions {
             force_conflicts: context.options.conflicts == Conflicts::Take,
             create_only: is_new,
+            ..ApplyOptions::default()
         };
         let state = context.cluster.apply(id, body, options).await;
         let state = state.map_err(HookError::Cluster)?;

@@ -16,8 +16,8 @@ use super::chart::{StoredChart, gzip};
 use super::{Hook, Info, Record};
 use crate::id::ReleaseId;
 
-/// Maximum size of decompressed records. Helm has no limit.
-const MAX_DECOMPRESSED_BYTES: u64 = 256 << 20;
+/// Maximum size of decompressed records. Helm has no limit. Larger ones are not written either.
+pub(crate) const MAX_DECOMPRESSED_BYTES: usize = 32 << 20;
 
 /// All fields of a record except the chart.
 #[derive(Serialize)]
@@ -61,6 +61,8 @@ pub enum DecodeError {
     Base64(#[source] base64::DecodeError),
     #[error("failed to decompress the record")]
     Gzip(#[source] std::io::Error),
+    #[error("the record has more than {} MiB when it is decompressed", MAX_DECOMPRESSED_BYTES >> 20)]
+    TooLarge,
     #[error("the record is not valid JSON")]
     Json(#[source] serde_json::Error),
     #[error("the record was modified after it was written")]
@@ -94,6 +96,24 @@ pub(crate) fn join(chart: &StoredChart, without_chart: &[u8]) -> Vec<u8> {
     [chart.compressed(), without_chart].concat()
 }
 
+/// Joins the compressed chart and the other compressed fields to the text of a record; none if it exceeds a limit.
+pub(crate) fn encode_within(
+    chart: &StoredChart,
+    without_chart: &[u8],
+    max_bytes: usize,
+) -> Option<String> {
+    let members = [chart.compressed(), without_chart];
+    let decompressed: usize = members.into_iter().map(decompressed_size).sum();
+    let text = encode(&join(chart, without_chart));
+    (text.len() <= max_bytes && decompressed <= MAX_DECOMPRESSED_BYTES).then_some(text)
+}
+
+/// The size of a gzip member when it is decompressed: its last four bytes.
+fn decompressed_size(member: &[u8]) -> usize {
+    let size = member.last_chunk().copied().map(u32::from_le_bytes);
+    size.unwrap_or_default() as usize
+}
+
 pub(crate) fn encode(compressed: &[u8]) -> String {
     STANDARD.encode(compressed)
 }
@@ -107,9 +127,13 @@ pub(crate) fn decode(text: &[u8]) -> Result<Record, DecodeError> {
 pub(crate) fn decompress(bytes: &[u8]) -> Result<Record, DecodeError> {
     let mut json = Vec::new();
     if bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
-        let mut reader = MultiGzDecoder::new(bytes).take(MAX_DECOMPRESSED_BYTES);
+        let limit = MAX_DECOMPRESSED_BYTES as u64 + 1;
+        let mut reader = MultiGzDecoder::new(bytes).take(limit);
         let read = reader.read_to_end(&mut json);
         read.map_err(DecodeError::Gzip)?;
+        if json.len() > MAX_DECOMPRESSED_BYTES {
+            return Err(DecodeError::TooLarge);
+        }
     } else {
         json.extend_from_slice(bytes);
     }

@@ -26,6 +26,8 @@ const WRITER: &str = "outrigger.dev/writer";
 const DIGEST: &str = "outrigger.dev/digest";
 /// Maximum size of the data of a Secret, with some reserve.
 pub(crate) const MAX_BYTES: usize = (1 << 20) - (16 << 10);
+/// Enough for a record that cannot be compressed. The annotation with the number may be anything.
+const MAX_PARTS: usize = payload::MAX_DECOMPRESSED_BYTES / MAX_BYTES + 1;
 /// Labels that are not user-defined.
 const SYSTEM_LABELS: [&str; 6] = [
     "name",
@@ -77,8 +79,8 @@ pub(crate) fn encode_within(
 ) -> EncodedRecord {
     let without_chart = payload::compress_without_chart(record);
     let in_one_secret = |chart: &StoredChart| {
-        let text = payload::encode(&payload::join(chart, &without_chart));
-        (text.len() <= max_bytes).then(|| EncodedRecord {
+        let text = payload::encode_within(chart, &without_chart, max_bytes)?;
+        Some(EncodedRecord {
             secret: secret(record, &text, 0, write, now),
             parts: Vec::new(),
         })
@@ -216,12 +218,11 @@ pub(crate) fn part(record: &Record, number: usize, data: &[u8], owner: &Value) -
     })
 }
 
+/// The number of parts of a record. More than the largest record has are not read.
 pub(crate) fn part_count(secret: &Value) -> usize {
     let parts = &secret["metadata"]["annotations"][PARTS];
-    parts
-        .as_str()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0)
+    let count: Option<usize> = parts.as_str().and_then(|text| text.parse().ok());
+    count.unwrap_or(0).min(MAX_PARTS)
 }
 
 pub(crate) fn part_data(secret: &Value) -> Option<Vec<u8>> {

@@ -191,6 +191,41 @@ fn a_truncated_record_lists_all_objects_and_is_completed_by_its_parts() {
     assert!(!complete.is_truncated);
 }
 
+/// A Secret can hold 256 MiB of spaces.
+#[test]
+fn a_record_that_decompresses_to_more_than_the_limit_is_rejected() {
+    let spaces = " ".repeat(payload::MAX_DECOMPRESSED_BYTES);
+    let bomb = payload::encode(&chart::gzip(&[b"{}", spaces.as_bytes()]));
+    let error = payload::decode(bomb.as_bytes()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the record has more than 32 MiB when it is decompressed"
+    );
+    let fits = payload::encode(&chart::gzip(&[b"{}", &spaces.as_bytes()[2..]]));
+    payload::decode(fits.as_bytes()).unwrap();
+}
+
+#[test]
+fn no_record_is_written_that_would_not_be_read() {
+    let text = "a".repeat(payload::MAX_DECOMPRESSED_BYTES / 2);
+    let mut manifest = String::new();
+    for name in ["a", "b", "c"] {
+        let content = format!("kind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: {text}}}");
+        push_document(&mut manifest, "web/templates/a.yaml", &content);
+    }
+    let record = record(1, Status::Deployed, &manifest);
+    let encoded = secret::encode(&record, Write::Create, now());
+    let decoded = secret::decode(&encoded.secret).unwrap();
+    assert!(decoded.is_truncated);
+    assert_eq!(decoded.documents().len(), 3);
+}
+
+#[test]
+fn the_number_of_parts_that_are_read_is_limited() {
+    let secret = json!({"metadata": {"annotations": {"outrigger.dev/parts": "4000000000"}}});
+    assert!(secret::part_count(&secret) < 40);
+}
+
 #[test]
 fn parts_are_owned_by_the_first_secret_and_ignored_by_helm() {
     let record = large_record();

@@ -5,21 +5,22 @@ use serde_json::{Value, json};
 use super::chart::gzip;
 use super::{Record, payload, push_document};
 
+/// If all documents that are kept decompress to this many times their size at most, the record is within its limit.
+const MAX_RATIO: usize = payload::MAX_DECOMPRESSED_BYTES / (1 << 20);
+
 /// Encodes a record with the largest objects reduced to their names; at last also without values, hooks and notes.
 pub(super) fn encode(record: &Record, max_bytes: usize) -> String {
     let documents: Vec<(&str, &str)> = record.documents();
-    let sizes: Vec<usize> = documents
-        .iter()
-        .map(|(_, content)| gzip(&[content.as_bytes()]).len())
-        .collect();
+    let sizes: Vec<usize> = documents.iter().map(|(_, content)| size(content)).collect();
     let mut by_size: Vec<usize> = (0..documents.len()).collect();
     by_size.sort_by_key(|&at| std::cmp::Reverse(sizes[at]));
     // Base64 adds a third. A document compressed alone is never smaller than compressed together with others.
     let mut budget = max_bytes / 4 * 3;
     while budget > 0 {
         let reduced = select_reduced(&sizes, &by_size, budget);
-        let text = encode_reduced(record, &documents, &reduced);
-        if text.len() <= max_bytes {
+        let reduced = reduce_documents(record, &documents, &reduced);
+        let without_chart = payload::compress_without_chart(&reduced);
+        if let Some(text) = payload::encode_within(&reduced.chart, &without_chart, max_bytes) {
             return text;
         }
         budget /= 2;
@@ -33,7 +34,14 @@ pub(super) fn encode(record: &Record, max_bytes: usize) -> String {
         },
         ..record.clone()
     };
-    encode_reduced(&smallest, &documents, &vec![true; documents.len()])
+    let smallest = reduce_documents(&smallest, &documents, &vec![true; documents.len()]);
+    payload::encode(&payload::compress(&smallest))
+}
+
+/// The compressed size of a document; more if it is one that decompresses to much more.
+fn size(content: &str) -> usize {
+    let compressed = gzip(&[content.as_bytes()]).len();
+    compressed.max(content.len() / MAX_RATIO)
 }
 
 /// Selects the documents to reduce, so that the others need at most `budget` bytes.
@@ -50,7 +58,7 @@ fn select_reduced(sizes: &[usize], by_size: &[usize], budget: usize) -> Vec<bool
     reduced
 }
 
-fn encode_reduced(record: &Record, documents: &[(&str, &str)], reduced: &[bool]) -> String {
+fn reduce_documents(record: &Record, documents: &[(&str, &str)], reduced: &[bool]) -> Record {
     let mut manifest = String::new();
     for ((source, content), is_reduced) in documents.iter().zip(reduced) {
         if *is_reduced {
@@ -59,11 +67,10 @@ fn encode_reduced(record: &Record, documents: &[(&str, &str)], reduced: &[bool])
             push_document(&mut manifest, source, content);
         }
     }
-    let record = Record {
+    Record {
         manifest,
         ..record.clone()
-    };
-    payload::encode(&payload::compress(&record))
+    }
 }
 
 /// Reduces an object, or the items of a list, to identifier and resource policy.

@@ -121,3 +121,43 @@ fn a_similar_name_is_suggested_once_and_never_the_name_itself() {
     let names = ["good", "good", "../charts/good"].map(str::to_owned);
     assert_eq!(similar_names("../charts/good", names.iter()), ["good"]);
 }
+
+#[test]
+fn charts_may_have_the_names_of_fields() {
+    let text = "
+apiVersion: v1
+entries:
+  urls:
+    - {version: 1.0.0, urls: [a.tgz], annotations: {version: '1', urls: x}}
+  version:
+    - {version: 2, urls: [b.tgz], deprecated: true, maintainers: [{name: a, urls: [x], version: 3}]}
+    - {version: 1.0.0}
+";
+    let index = Index::parse(text.as_bytes(), "repo").unwrap();
+    let annotations = &index.charts["urls"][0].annotations;
+    assert_eq!(annotations.len(), 2);
+    assert_eq!(annotations["version"], "1");
+    let versions = &index.charts["version"];
+    assert_eq!(
+        (versions[0].version.as_str(), versions[0].deprecated),
+        ("2", true)
+    );
+    assert_eq!(versions[0].urls, ["b.tgz"]);
+    assert_eq!(versions[1].version, "1.0.0");
+    assert!(versions[1].urls.is_empty());
+}
+
+#[test]
+fn the_size_of_an_index_follows_its_content() {
+    let entry = |text: &str| Entry {
+        description: text.to_owned(),
+        ..Entry::default()
+    };
+    let index = |entries: Vec<Entry>| Index {
+        charts: BTreeMap::from([("web".to_owned(), entries)]),
+    };
+    let small = index(vec![entry("")]).size();
+    assert!(small > size_of::<Entry>());
+    assert_eq!(index(vec![entry(&"x".repeat(1000))]).size(), small + 1000);
+    assert!(index(vec![entry(""), entry("")]).size() > 2 * size_of::<Entry>());
+}

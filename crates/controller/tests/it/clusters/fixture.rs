@@ -59,6 +59,7 @@ impl Fixture {
                 files: Some(self.files.path().to_owned()),
                 connect: Arc::new(self.machines.clone()),
                 lease: Duration::from_secs(1),
+                ..ClusterOptions::default()
             }),
             ..Options::default()
         }
@@ -99,6 +100,24 @@ impl Fixture {
         let patched = self
             .clusters()
             .patch(name, &parameters, &Patch::Merge(&patch))
+            .await;
+        patched.unwrap();
+    }
+
+    pub(super) async fn patch_machine(&self, name: &str, patch: Value) -> kube::Result<Machine> {
+        let api = self.machine_api();
+        let parameters = PatchParams::default();
+        api.patch(name, &parameters, &Patch::Merge(&patch)).await
+    }
+
+    /// Writes the status of an object, as an admin can.
+    pub(super) async fn patch_status<K>(&self, api: Api<K>, name: &str, status: Value)
+    where
+        K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+    {
+        let patch = Patch::Merge(json!({"status": status}));
+        let patched = api
+            .patch_status(name, &PatchParams::default(), &patch)
             .await;
         patched.unwrap();
     }

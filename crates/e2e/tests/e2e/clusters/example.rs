@@ -59,10 +59,27 @@ fn add_worker(up: &Up, address: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The path of the manifest.
+fn example() -> anyhow::Result<String> {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster.yaml");
+    Ok(example.canonicalize()?.display().to_string())
+}
+
+#[tokio::test]
+async fn the_example_runs_in_a_new_data_folder() -> anyhow::Result<()> {
+    let (example, port) = (example()?, free_port()?.to_string());
+    let context = Up::context()?;
+    let data = context.directory().join("data").display().to_string();
+    let args = ["--cluster", &example, "--stand-in-port", &port];
+    let args = [&args[..], &["--data", &data]].concat();
+    let up = Up::start(context, &args).await?;
+    up.until_running("demo").await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_example_runs_all_hooks_on_machines_of_its_own() -> anyhow::Result<()> {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster.yaml");
-    let example = example.canonicalize()?.display().to_string();
+    let example = example()?;
     let worker = machines(1)?;
     let port = free_port()?.to_string();
     let args = ["--cluster", &example, "--stand-in-port", &port];

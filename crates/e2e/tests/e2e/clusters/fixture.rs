@@ -31,22 +31,22 @@ pub(super) fn machines(count: usize) -> anyhow::Result<Machines> {
 }
 
 /// Between two looks at something that has no events.
-pub(super) async fn pause() {
+pub(crate) async fn pause() {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 
 /// Writes an executable file below a folder.
-pub(super) fn write_script(folder: &Path, name: &str, script: &str) -> anyhow::Result<()> {
+pub(crate) fn write_script(folder: &Path, name: &str, script: &str) -> anyhow::Result<()> {
     let path = folder.join(name);
     fs_err::create_dir_all(path.parent().context("a script has a folder")?)?;
     Ok(fs_err::write(path, script)?)
 }
 
 /// `outrigger up` in a folder of its own. Dropping it kills it.
-pub(super) struct Up {
-    pub(super) context: TestContext,
-    pub(super) kubeconfig: String,
-    pub(super) client: Client,
+pub(crate) struct Up {
+    pub(crate) context: TestContext,
+    pub(crate) kubeconfig: String,
+    pub(crate) client: Client,
     process: Child,
 }
 
@@ -59,12 +59,12 @@ impl Drop for Up {
 }
 
 impl Up {
-    pub(super) fn context() -> anyhow::Result<TestContext> {
+    pub(crate) fn context() -> anyhow::Result<TestContext> {
         TestContext::new(binary()?)
     }
 
     /// Starts it in the folder of the context.
-    pub(super) async fn start(context: TestContext, args: &[&str]) -> anyhow::Result<Self> {
+    pub(crate) async fn start(context: TestContext, args: &[&str]) -> anyhow::Result<Self> {
         let args = ["up"].into_iter().chain(args.iter().copied());
         let mut command = context.command(args);
         let log = fs_err::File::create(context.directory().join("up.log"))?;
@@ -102,7 +102,7 @@ impl Up {
     }
 
     /// Runs a command of our binary on the cluster, and returns what it prints to stdout.
-    pub(super) fn run(&self, args: &[&str]) -> anyhow::Result<String> {
+    pub(crate) fn run(&self, args: &[&str]) -> anyhow::Result<String> {
         let mut command = self.context.command(args.iter().copied());
         let output = command.env("KUBECONFIG", &self.kubeconfig).output()?;
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -110,15 +110,15 @@ impl Up {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    pub(super) fn clusters(&self) -> Api<Cluster> {
+    pub(crate) fn clusters(&self) -> Api<Cluster> {
         Api::all(self.client.clone())
     }
 
-    pub(super) fn machines(&self) -> Api<Machine> {
+    pub(crate) fn machines(&self) -> Api<Machine> {
         Api::all(self.client.clone())
     }
 
-    pub(super) async fn create(&self, cluster: Value) -> anyhow::Result<()> {
+    pub(crate) async fn create(&self, cluster: Value) -> anyhow::Result<()> {
         let cluster = serde_json::from_value(cluster)?;
         let parameters = kube::api::PostParams::default();
         self.clusters().create(&parameters, &cluster).await?;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
-use outrigger_cluster::Inputs;
 use outrigger_cluster::lifecycle::{self, Next};
+use outrigger_cluster::{Inputs, Providers};
 use outrigger_node::{Entry, Tree};
 use serde::Serialize;
 
@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Folder of the sources of files [default: the folder of the manifest]
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
+    /// Provider folder of clusters with the provider baremetal
+    #[arg(long, value_name = "DIR")]
+    provider: Option<PathBuf>,
     #[command(flatten)]
     output: OutputFlag,
 }
@@ -57,20 +60,32 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     } else {
         root
     };
+    let providers = crate::commands::provider::providers(args.provider.as_deref())?;
     let mut rows = Vec::new();
     for cluster in file::read(&args.filename)?.clusters {
-        rows.extend(plan(cluster, root)?);
+        rows.extend(plan(cluster, root, &providers)?);
     }
     printer.list(args.output.output, &rows)
 }
 
-fn plan(mut cluster: Cluster, root: &Path) -> anyhow::Result<Vec<PlannedTask>> {
+fn plan(
+    mut cluster: Cluster,
+    root: &Path,
+    providers: &Providers,
+) -> anyhow::Result<Vec<PlannedTask>> {
     cluster
         .metadata
         .name
         .get_or_insert_with(|| "cls".to_owned());
     let tree = scan(&cluster, root)?;
-    let provider = outrigger_cluster::find_provider(&cluster).map_err(anyhow::Error::msg)?;
+    let provider = providers.find(&cluster).map_err(anyhow::Error::msg)?;
+    let missing = provider.missing(&cluster);
+    anyhow::ensure!(
+        missing.is_empty(),
+        "provider {} lacks {}",
+        provider.name(),
+        missing.join(", ")
+    );
     let machines: Vec<Machine> = cluster
         .spec
         .machines
@@ -82,7 +97,7 @@ fn plan(mut cluster: Cluster, root: &Path) -> anyhow::Result<Vec<PlannedTask>> {
         return Ok(Vec::new());
     };
     let participants = lifecycle::participants(run.flow, &cluster, &machines);
-    let inputs = Inputs::new(&cluster, &participants, &tree, provider, run);
+    let inputs = Inputs::new(&cluster, &participants, &tree, provider.as_ref(), run);
     let tasks = inputs.tasks().into_iter();
     Ok(tasks
         .map(|(task, action)| PlannedTask {

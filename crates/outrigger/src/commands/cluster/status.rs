@@ -1,20 +1,16 @@
 //! `outrigger cluster status`: prints clusters, or the state and the steps of one cluster and its machines.
 
-use std::collections::BTreeMap;
-
 use kube::ResourceExt as _;
 use kube::api::ListParams;
-use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::condition::Condition;
-use outrigger_cluster::lifecycle;
 use serde::Serialize;
 
+use super::row::{ClusterRow, cluster_row};
 use super::watch::Watch;
 use super::{clusters, edit, explain, machines};
 use crate::age;
 use crate::arguments::{Output, WideOutput, WideOutputFlag};
 use crate::commands::plugin::connect::{Connection, ServerFlags};
-use crate::commands::plugin::origin::Origin;
 use crate::printer::{Color, Field, Printer, Row};
 use crate::report::note;
 
@@ -39,49 +35,6 @@ pub(crate) struct Args {
     output: WideOutputFlag,
 }
 
-/// A cluster in a list.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ClusterRow {
-    name: String,
-    phase: ClusterPhase,
-    /// The installed version.
-    version: Option<String>,
-    /// The version of the spec.
-    target_version: Option<String>,
-    /// The object that the cluster mirrors.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    origin: Option<String>,
-    step: Option<String>,
-    /// How many machines are in which phase.
-    machines: BTreeMap<String, u32>,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flow: Option<String>,
-    provider: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    created: Option<String>,
-}
-
-impl ClusterRow {
-    fn machines(&self) -> String {
-        let counts = self.machines.iter();
-        let counts: Vec<String> = counts.map(|(phase, n)| format!("{n} {phase}")).collect();
-        counts.join(", ")
-    }
-
-    /// The installed version, and the one that it is on the way to.
-    fn version(&self) -> String {
-        let installed = self.version.as_deref().unwrap_or("-");
-        match &self.target_version {
-            Some(target) if self.version.as_ref() != Some(target) => {
-                format!("{installed} -> {target}")
-            }
-            _ => installed.to_owned(),
-        }
-    }
-}
-
 impl Row for ClusterRow {
     const HEADERS: &'static [&'static str] =
         &["NAME", "PHASE", "VERSION", "STEP", "MACHINES", "MESSAGE"];
@@ -98,11 +51,7 @@ impl Row for ClusterRow {
     }
 
     fn color(&self, column: usize) -> Option<Color> {
-        (column == 1).then_some(match self.phase {
-            ClusterPhase::Running => Color::Green,
-            ClusterPhase::Failed => Color::Red,
-            _ => Color::Yellow,
-        })
+        (column == 1).then(|| self.phase_color())
     }
 }
 
@@ -251,32 +200,6 @@ async fn list(
     printer.list(format, &rows)
 }
 
-fn cluster_row(cluster: &Cluster) -> ClusterRow {
-    let status = cluster.status.clone().unwrap_or_default();
-    let target = lifecycle::desired_version(cluster).to_owned();
-    ClusterRow {
-        name: cluster.name_any(),
-        phase: status.phase,
-        version: status.version,
-        target_version: Some(target).filter(|version| !version.is_empty()),
-        origin: Origin::of(cluster).map(|origin| origin.to_string()),
-        flow: status.flow.as_ref().map(|flow| flow.name.clone()),
-        step: status.flow.and_then(|flow| flow.step),
-        machines: status.machines,
-        message: status.message,
-        provider: provider(cluster),
-        created: cluster.creation_timestamp().map(|it| it.0.to_string()),
-    }
-}
-
-/// The name of the provider, also of the default one.
-fn provider(cluster: &Cluster) -> String {
-    match outrigger_cluster::find_provider(cluster) {
-        Ok(provider) => provider.name().to_owned(),
-        Err(_) => cluster.spec.provider.clone().unwrap_or_default(),
-    }
-}
-
 /// The state of a cluster above the table of its steps.
 fn summary(cluster: &ClusterRow) -> [Field; 6] {
     [
@@ -302,6 +225,7 @@ fn steps(target: &str, conditions: &[Condition]) -> Vec<StepRow> {
 
 #[cfg(test)]
 mod tests {
+    use outrigger_api::cluster::Cluster;
     use serde_json::json;
 
     use super::*;

@@ -81,12 +81,13 @@ where
     Ok(list.iter().map(ResourceExt::name_any).collect())
 }
 
-/// What follows the script of a shell.
-pub(super) fn script(shell: Shell, command: &clap::Command) -> String {
+/// The script of a shell, with the completion of names.
+pub(super) fn with_names(shell: Shell, command: &clap::Command, script: &str) -> String {
     match shell {
-        Shell::Bash => bash(command),
-        Shell::Fish => fish(command),
-        _ => String::new(),
+        Shell::Bash => format!("{script}{}", bash(command)),
+        Shell::Fish => format!("{script}{}", fish(command)),
+        Shell::Zsh => zsh(command, script),
+        _ => script.to_owned(),
     }
 }
 
@@ -107,7 +108,8 @@ fn verbs(command: &clap::Command, kind: Kind) -> (Vec<&str>, Vec<&str>) {
     (aliases.collect(), verbs.collect())
 }
 
-fn bash(command: &clap::Command) -> String {
+/// The branches of a `case` by noun and verb that set the kind, in the syntax of bash and zsh.
+fn cases(command: &clap::Command) -> String {
     let cases = Kind::ALL.map(|kind| {
         let (nouns, verbs) = verbs(command, kind);
         let pairs = nouns
@@ -116,6 +118,44 @@ fn bash(command: &clap::Command) -> String {
         let pairs: Vec<String> = pairs.collect();
         format!("        {}) kind={} ;;\n", pairs.join("|"), kind.name())
     });
+    cases.concat()
+}
+
+/// The end of the script that clap generates for zsh, which registers its function or, when it is loaded from `fpath`, calls
+/// it.
+const ZSH_END: &str = "if [ \"$funcstack[1]\" = \"_outrigger\" ]; then";
+
+fn zsh(command: &clap::Command, script: &str) -> String {
+    let script = script.split(ZSH_END).next().unwrap_or_default();
+    format!(
+        r#"{script}_outrigger_with_names() {{
+    local kind=
+    local -a names
+    case "$words[2] $words[3]" in
+{}    esac
+    case "$words[2] $words[CURRENT-1]" in
+        machine*' --cluster') kind=clusters ;;
+        cluster*' --machine') kind=machines ;;
+    esac
+    if [[ -n $kind && $PREFIX != -* ]] && (( CURRENT > 3 )); then
+        names=(${{(f)"$($words[1] completion --names $kind 2>/dev/null)"}})
+        (( $#names )) && compadd -a names
+    fi
+    _outrigger "$@"
+}}
+
+if [ "$funcstack[1]" = "_outrigger" ]; then
+    compdef _outrigger_with_names outrigger
+    _outrigger_with_names "$@"
+else
+    compdef _outrigger_with_names outrigger
+fi
+"#,
+        cases(command)
+    )
+}
+
+fn bash(command: &clap::Command) -> String {
     format!(
         r#"
 _outrigger_with_names() {{
@@ -133,7 +173,7 @@ _outrigger_with_names() {{
 }}
 complete -F _outrigger_with_names -o nosort -o bashdefault -o default outrigger
 "#,
-        cases.concat()
+        cases(command)
     )
 }
 
@@ -160,13 +200,48 @@ mod tests {
 
     #[test]
     fn verbs_with_the_name_of_an_object_are_known() {
-        let command = Arguments::command();
+        let mut command = Arguments::command();
+        command.build();
         let (nouns, names) = verbs(&command, Kind::Clusters);
         assert_eq!(nouns, ["cluster", "clusters"]);
-        assert_eq!(names, ["delete", "logs", "retry", "status", "upgrade"]);
+        assert_eq!(
+            names,
+            [
+                "delete",
+                "kubeconfig",
+                "logs",
+                "retry",
+                "show",
+                "status",
+                "upgrade"
+            ]
+        );
         let (_, names) = verbs(&command, Kind::Machines);
         assert_eq!(names, ["facts", "remove", "run"]);
         let (_, names) = verbs(&command, Kind::Plugins);
         assert!(names.contains(&"uninstall") && !names.contains(&"install"));
+    }
+
+    #[test]
+    fn zsh_completes_names_whether_its_script_is_sourced_or_loaded() {
+        let mut command = Arguments::command();
+        let mut script = Vec::new();
+        clap_complete::generate(Shell::Zsh, &mut command, "outrigger", &mut script);
+        let script = String::from_utf8(script).unwrap();
+        assert_eq!(
+            script.matches(ZSH_END).count(),
+            1,
+            "clap ends its script otherwise"
+        );
+        let script = with_names(Shell::Zsh, &command, &script);
+        assert!(script.starts_with("#compdef outrigger\n"));
+        assert!(script.contains("'plugin uninstall'"));
+        let (_, end) = script.split_once(ZSH_END).unwrap();
+        assert_eq!(
+            end.matches("compdef _outrigger_with_names outrigger")
+                .count(),
+            2
+        );
+        assert!(!script.contains("compdef _outrigger outrigger"));
     }
 }

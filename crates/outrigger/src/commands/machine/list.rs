@@ -49,7 +49,7 @@ impl Args {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct MachineRow {
+pub(crate) struct MachineRow {
     name: String,
     cluster: String,
     role: String,
@@ -156,7 +156,7 @@ async fn print<T: Row + Serialize>(
     let list = machines(connection).list(&ListParams::default()).await;
     let list = list.map_err(|error| explain(&error, None))?;
     let listed = list.items.iter().filter(|machine| args.is_listed(machine));
-    let mut rows: Vec<MachineRow> = listed.map(row).collect();
+    let mut rows: Vec<MachineRow> = listed.map(machine_row).collect();
     rows.sort_by(|a, b| (&a.cluster, &a.name).cmp(&(&b.cluster, &b.name)));
     let mut changes = Changes::new(&rows);
     let rows: Vec<T> = rows.into_iter().map(columns).collect();
@@ -221,7 +221,7 @@ impl Changes {
     }
 
     fn changed(&mut self, args: &Args, machine: &Machine) -> Vec<MachineRow> {
-        let new = row(machine);
+        let new = machine_row(machine);
         let is_printed = self.printed.get(&new.name) == Some(&new);
         if is_printed || !args.is_listed(machine) {
             return Vec::new();
@@ -239,7 +239,7 @@ impl Changes {
     }
 }
 
-fn row(machine: &Machine) -> MachineRow {
+pub(crate) fn machine_row(machine: &Machine) -> MachineRow {
     let status = machine.status.clone().unwrap_or_default();
     let step = status.flow.and_then(|flow| flow.step);
     let created = machine.creation_timestamp();
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn a_watch_prints_what_changes_once_and_what_is_deleted() {
         let args = args(&["--cluster", "a", "--watch"]);
-        let mut changes = Changes::new(&[row(&machine("m", "a", "Pending"))]);
+        let mut changes = Changes::new(&[machine_row(&machine("m", "a", "Pending"))]);
         let mut names = |event| -> Vec<String> {
             let rows = changes.of(&args, event).into_iter();
             rows.map(|row| format!("{} {:?} {}", row.name, row.phase, row.message))
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn wide_rows_have_the_facts_of_the_machine() {
-        let wide = WideRow(row(&machine("m", "a", "Running")));
+        let wide = WideRow(machine_row(&machine("m", "a", "Running")));
         let cells = wide.cells();
         assert_eq!(cells.len(), WideRow::HEADERS.len());
         assert_eq!(cells[7..11], ["Debian", "amd64", "-", "4"]);

@@ -1,13 +1,22 @@
 //! What all verbs that change a plugin share: dry run, waiting, validation and output.
 
+use std::time::Duration;
+
+use anyhow::anyhow;
 use outrigger_api::plugin::{Plugin, validate};
+use outrigger_api::reason::Reason;
+use outrigger_controller::{Options, dry_run};
 
 use super::connect::{ClusterFlags, Connection};
+use super::diff;
 use super::edit::edit;
 use super::progress::{self, WaitFlags};
 use super::wait_condition::WaitCondition;
 use crate::arguments::{Output, OutputFlag};
 use crate::printer::Printer;
+
+/// How long a dry run tries to find out what the controller would do.
+const DRY_RUN_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Execution")]
@@ -73,6 +82,9 @@ impl ChangeFlags {
             ensure_valid(plugin)
         })
         .await?;
+        if self.dry_run {
+            ensure_accepted(&connection, &plugin).await?;
+        }
         let outcome = Outcome::new(done, WaitCondition::Ready).requested("configured");
         self.finish(&connection, &[plugin], outcome, printer).await
     }
@@ -115,6 +127,33 @@ impl ChangeFlags {
             printer.line(&format!("plugin {namespace}/{name} {action}{suffix}"))?;
         }
         Ok(())
+    }
+}
+
+/// Rejects a change of an installed plugin that the API server would refuse when the controller applies it. What cannot be
+/// found out here, for example because only the controller can read the chart, is not an error.
+pub(super) async fn ensure_accepted(
+    connection: &Connection,
+    plugin: &Plugin,
+) -> anyhow::Result<()> {
+    let status = plugin.status.as_ref();
+    if status.is_none_or(|status| status.revision.is_none()) {
+        return Ok(());
+    }
+    let options = Options {
+        fetcher: outrigger_repository::Options::for_user(),
+        ..Options::default()
+    };
+    let preview = dry_run(connection.client.clone(), options, plugin);
+    let preview = tokio::time::timeout(DRY_RUN_TIMEOUT, Box::pin(preview)).await;
+    let refusal = match preview {
+        Ok(Ok(preview)) => preview.refusal,
+        Ok(Err(error)) => Some(error).filter(|error| error.reason == Some(Reason::Refused)),
+        Err(_) => None,
+    };
+    match refusal {
+        Some(refusal) => Err(anyhow!(diff::refused(plugin.name(), &refusal))),
+        None => Ok(()),
     }
 }
 

@@ -8,29 +8,49 @@ pub(super) fn direct<'a>(all: &'a [Plugin], namespace: &str, name: &str) -> Vec<
     all.iter().filter(depends).collect()
 }
 
-/// All direct and indirect dependents, in the order of removal.
-pub(super) fn removal_order<'a>(all: &'a [Plugin], namespace: &str, name: &str) -> Vec<&'a Plugin> {
-    let mut order = Vec::new();
-    let mut seen = vec![(namespace.to_owned(), name.to_owned())];
-    visit(all, namespace, name, &mut seen, &mut order);
-    order
-}
-
-fn visit<'a>(
+/// The named plugins of a namespace in the order of removal: that of the names, but dependents first. With `cascade` all
+/// direct and indirect dependents too.
+pub(super) fn removal_order<'a>(
     all: &'a [Plugin],
     namespace: &str,
-    name: &str,
-    seen: &mut Vec<(String, String)>,
-    order: &mut Vec<&'a Plugin>,
-) {
-    for plugin in direct(all, namespace, name) {
-        let key = (plugin.namespace().to_owned(), plugin.name().to_owned());
-        if seen.contains(&key) {
-            continue;
+    names: &[String],
+    cascade: bool,
+) -> Vec<&'a Plugin> {
+    let is_named =
+        |plugin: &Plugin, name: &str| plugin.namespace() == namespace && plugin.name() == name;
+    let is_removed = |plugin: &&Plugin| cascade || names.iter().any(|name| is_named(plugin, name));
+    let mut order = Removal::default();
+    for name in names {
+        for plugin in all.iter().filter(|plugin| is_named(plugin, name)) {
+            order.add(plugin, all, &is_removed);
         }
-        seen.push(key);
-        visit(all, plugin.namespace(), plugin.name(), seen, order);
-        order.push(plugin);
+    }
+    order.plugins
+}
+
+#[derive(Default)]
+struct Removal<'a> {
+    plugins: Vec<&'a Plugin>,
+    /// Those that were visited, whose dependents may still be added.
+    seen: Vec<&'a Plugin>,
+}
+
+impl<'a> Removal<'a> {
+    fn add(
+        &mut self,
+        plugin: &'a Plugin,
+        all: &'a [Plugin],
+        is_removed: &impl Fn(&&'a Plugin) -> bool,
+    ) {
+        if self.seen.iter().any(|seen| std::ptr::eq(*seen, plugin)) {
+            return;
+        }
+        self.seen.push(plugin);
+        let dependents = direct(all, plugin.namespace(), plugin.name()).into_iter();
+        for dependent in dependents.filter(is_removed) {
+            self.add(dependent, all, is_removed);
+        }
+        self.plugins.push(plugin);
     }
 }
 
@@ -81,16 +101,29 @@ mod tests {
             names(&direct(&all, "default", "base")),
             "default/left, default/right"
         );
+        let order = |removed: &[&str], cascade| {
+            let removed: Vec<String> = removed.iter().map(|name| (*name).to_owned()).collect();
+            names(&removal_order(&all, "default", &removed, cascade))
+        };
         assert_eq!(
-            names(&removal_order(&all, "default", "base")),
-            "default/top, default/left, default/right"
+            order(&["base"], true),
+            "default/top, default/left, default/right, default/base"
         );
-        assert_eq!(names(&removal_order(&all, "default", "top")), "");
+        assert_eq!(order(&["top"], true), "default/top");
+        assert_eq!(order(&["base"], false), "default/base");
+        // Whatever the order of the arguments.
+        for removed in [["base", "left", "top"], ["top", "base", "left"]] {
+            assert_eq!(
+                order(&removed, false),
+                "default/top, default/left, default/base"
+            );
+        }
     }
 
     #[test]
     fn removal_order_terminates_on_a_dependency_cycle() {
         let all = [plugin("a", &["b"], true), plugin("b", &["a"], true)];
-        assert_eq!(names(&removal_order(&all, "default", "a")), "default/b");
+        let order = removal_order(&all, "default", &["a".to_owned()], true);
+        assert_eq!(names(&order), "default/b, default/a");
     }
 }

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use outrigger_api::annotation::SUSPEND;
-use outrigger_api::plugin::{Conflicts, Drift, Plugin};
+use outrigger_api::condition::Condition;
+use outrigger_api::plugin::{Drift, Plugin};
 use outrigger_api::reason::Reason;
-use outrigger_controller::{Options, preview};
+use outrigger_controller::{Options, Preview, PreviewError, dry_run};
 use outrigger_release::{Action, Plan};
 
 use super::change::ensure_valid;
@@ -59,10 +61,27 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         plugins.push(plugin);
     }
     let mut plans = Vec::new();
+    let mut refusals = Vec::new();
     for plugin in plugins {
-        plans.push(Box::pin(plan(&connection, plugin, &directory)).await?);
+        let name = plugin.name().to_owned();
+        let Preview { plan, refusal } = Box::pin(plan(&connection, plugin, &directory)).await?;
+        plans.push(plan);
+        refusals.extend(refusal.map(|refusal| refused(&name, &refusal)));
     }
-    match (args.output.output, plans.as_slice()) {
+    print(&plans, args.output.output, printer)?;
+    match refusals.as_slice() {
+        [] => Ok(()),
+        refusals => Err(anyhow!(refusals.join("\n"))),
+    }
+}
+
+/// What is reported if the API server would refuse what the controller would do.
+pub(super) fn refused(name: &str, refusal: &PreviewError) -> String {
+    format!("plugin {name} cannot be changed so: {refusal}")
+}
+
+fn print(plans: &[Plan], format: Output, printer: &Printer) -> anyhow::Result<()> {
+    match (format, plans) {
         (Output::Table, plans) => plans
             .iter()
             .try_for_each(|plan| printer.text(&plan.to_string())),
@@ -76,7 +95,7 @@ pub(super) async fn plan(
     connection: &Connection,
     mut plugin: Plugin,
     directory: &Path,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<Preview> {
     let namespace = &mut plugin.metadata.namespace;
     namespace.get_or_insert_with(|| connection.namespace.clone());
     let repo = plugin.spec.repo.as_deref();
@@ -92,13 +111,13 @@ pub(super) async fn plan(
         fetcher: outrigger_repository::Options::for_user(),
         ..Options::default()
     };
-    let plan = Box::pin(preview(connection.client.clone(), options, &plugin)).await?;
-    if !plan.is_empty()
-        && let Some(reason) = not_applied(&plugin, plan.action)
+    let preview = Box::pin(dry_run(connection.client.clone(), options, &plugin)).await?;
+    if !preview.plan.is_empty()
+        && let Some(reason) = not_applied(&plugin, preview.plan.action)
     {
         note(&reason);
     }
-    Ok(plan)
+    Ok(preview)
 }
 
 /// Why the controller would not do what the plan says, if it would not.
@@ -115,12 +134,8 @@ fn not_applied(plugin: &Plugin, action: Action) -> Option<String> {
         ));
     }
     let ready = plugin.condition("Ready");
-    let is_refused = ready.is_some_and(|ready| {
-        let is_field_conflict = ready.has_reason(&[Reason::FieldConflict]);
-        ready.has_reason(&[Reason::ReleaseConflict])
-            || (is_field_conflict && plugin.spec.conflicts == Conflicts::Fail)
-    });
-    if let Some(ready) = ready.filter(|_| is_refused) {
+    let is_refused = |ready: &&Condition| ready.has_reason(&[Reason::ReleaseConflict]);
+    if let Some(ready) = ready.filter(is_refused) {
         return Some(format!(
             "the controller refuses to apply it: {}",
             ready.message
@@ -161,11 +176,7 @@ mod tests {
         let text = note(json!({}), warn.clone(), "Ready", Action::Repair);
         assert!(text.contains("`drift: warn`"), "{text}");
         assert_eq!(note(json!({}), warn, "Ready", Action::Upgrade), "");
-        for reason in ["ReleaseConflict", "FieldConflict"] {
-            let text = note(json!({}), json!({}), reason, Action::Upgrade);
-            assert_eq!(text, "the controller refuses to apply it: because");
-        }
-        let take = json!({"conflicts": "take"});
-        assert_eq!(note(json!({}), take, "FieldConflict", Action::Upgrade), "");
+        let text = note(json!({}), json!({}), "ReleaseConflict", Action::Upgrade);
+        assert_eq!(text, "the controller refuses to apply it: because");
     }
 }

@@ -96,8 +96,9 @@ pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()
     }
     if revisions.is_empty() {
         return Err(anyhow!("{}", no_revisions(&plugin))).hint(format!(
-            "outrigger plugin show {} shows its conditions",
-            args.name
+            "outrigger plugin show {} -n {} shows its conditions",
+            args.name,
+            plugin.namespace()
         ));
     }
     let rows: Vec<RevisionRow> = revisions.into_iter().map(RevisionRow).collect();

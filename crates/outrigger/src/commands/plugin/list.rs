@@ -9,7 +9,6 @@ use super::connect::{ClusterFlags, explain};
 use super::origin::Origin;
 use crate::age;
 use crate::arguments::{Output, WideOutput, WideOutputFlag};
-use crate::printable;
 use crate::printer::{Color, Printer, Row};
 use crate::report::note;
 
@@ -45,6 +44,7 @@ struct WideRow(Plugin);
 impl Row for PluginRow {
     const HEADERS: &'static [&'static str] =
         &["NAMESPACE", "NAME", "PHASE", "VERSION", "AGE", "MESSAGE"];
+    const IS_CUT: bool = true;
 
     fn cells(&self) -> Vec<String> {
         let plugin = &self.0;
@@ -54,7 +54,7 @@ impl Row for PluginRow {
             phase_text(plugin),
             version(plugin),
             plugin_age(plugin),
-            truncate(message(plugin)),
+            message(plugin).to_owned(),
         ]
     }
 
@@ -140,16 +140,6 @@ pub(super) fn phase_color(phase: Phase) -> Color {
     }
 }
 
-/// The message on one line, truncated to 120 characters.
-fn truncate(message: &str) -> String {
-    const MAX_CHARS: usize = 120;
-    let line = printable::joined(message);
-    if line.chars().count() <= MAX_CHARS {
-        return line;
-    }
-    line.chars().take(MAX_CHARS - 1).chain(['…']).collect()
-}
-
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     let api = if args.all_namespaces {
@@ -185,17 +175,4 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         return printer.list(format, &rows().map(WideRow).collect::<Vec<_>>());
     }
     printer.list(format, &rows().map(PluginRow).collect::<Vec<_>>())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_of_several_lines_are_joined_and_truncated() {
-        let schema = "values don't meet the specifications of the schema(s) in the following chart(s):\nweb:\n- at '/replicas': got string, want integer\n";
-        assert!(truncate(schema).contains("- at '/replicas'"));
-        assert_eq!(truncate("one\ntwo"), "one; two");
-        assert_eq!(truncate(&"x".repeat(300)).chars().count(), 120);
-    }
 }

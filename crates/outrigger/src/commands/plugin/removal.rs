@@ -41,61 +41,60 @@ pub(crate) struct RemovalFlags {
 }
 
 impl RemovalArgs {
-    /// Runs `remove`, then prints the changed plugins.
+    /// Runs `remove` for each plugin, dependents first, then prints the changed plugins. `action` is what cannot be done to
+    /// required plugins.
     pub(super) async fn run(
         &self,
-        remove: impl AsyncFn(&Connection, &str, RemovalFlags, bool) -> anyhow::Result<Vec<Plugin>>,
+        action: &str,
+        remove: impl AsyncFn(&Connection, &Plugin, RemovalFlags, bool) -> anyhow::Result<Plugin>,
         outcome: Outcome<'_>,
         printer: &Printer,
     ) -> anyhow::Result<()> {
         let connection = self.change.cluster.connect().await?;
-        let change = &self.change;
-        // All are checked before the first is removed.
-        for name in &self.names {
-            connection.get(name).await?;
-            self.check_dependents(&connection, name).await?;
+        let flags = self.flags;
+        let plugins = plugins_to_remove(&connection, &self.names, flags, action).await?;
+        // Read before the removal, because afterwards nothing tells what belonged to a release.
+        let mut notes = Vec::new();
+        for plugin in &plugins {
+            let kept = kept_objects(&connection, plugin).await;
+            notes.extend(stays(plugin, &kept, flags));
         }
-        let mut flags = self.flags;
-        // All dependents are removed by this command.
-        flags.cascade |= self.names.len() > 1 && !flags.force;
-        let notes = self.notes(&connection, flags).await?;
-        let mut plugins: Vec<Plugin> = Vec::new();
-        for name in &self.names {
-            let removed = remove(&connection, name, flags, change.dry_run).await?;
-            let is_new = |plugin: &Plugin| !plugins.iter().any(|other| is_same(other, plugin));
-            let removed: Vec<Plugin> = removed.into_iter().filter(is_new).collect();
-            plugins.extend(removed);
+        let mut removed = Vec::new();
+        for plugin in &plugins {
+            removed.push(remove(&connection, plugin, flags, self.change.dry_run).await?);
         }
-        change
-            .finish(&connection, &plugins, outcome, printer)
+        self.change
+            .finish(&connection, &removed, outcome, printer)
             .await?;
         for text in &notes {
             note(text);
         }
         Ok(())
     }
+}
 
-    /// What will stay of the plugins and of the dependents that are removed with them. Read before the removal, because
-    /// afterwards nothing tells what belonged to a release.
-    async fn notes(
-        &self,
-        connection: &Connection,
-        flags: RemovalFlags,
-    ) -> anyhow::Result<Vec<String>> {
-        let mut plugins: Vec<Plugin> = Vec::new();
-        for name in &self.names {
-            let mut affected = dependents_to_remove(connection, name, flags).await?;
-            affected.push(connection.get(name).await?);
-            affected.retain(|plugin| !plugins.iter().any(|other| is_same(other, plugin)));
-            plugins.extend(affected);
-        }
-        let mut notes = Vec::new();
-        for plugin in &plugins {
-            let kept = kept_objects(connection, plugin).await;
-            notes.extend(stays(plugin, &kept, flags));
-        }
-        Ok(notes)
+/// The named plugins and, with `--cascade`, their dependents, in the order of removal. All are checked before the first is
+/// removed: dependents that stay are an error without `--force`, and so are required plugins.
+pub(super) async fn plugins_to_remove(
+    connection: &Connection,
+    names: &[String],
+    flags: RemovalFlags,
+    action: &str,
+) -> anyhow::Result<Vec<Plugin>> {
+    for name in names {
+        connection.get(name).await?;
     }
+    let all = connection.all().await?;
+    let order = removal_order(&all, &connection.namespace, names, flags.cascade);
+    for plugin in &order {
+        ensure_not_required(plugin, action)?;
+        let mut dependents = direct(&all, plugin.namespace(), plugin.name());
+        dependents.retain(|dependent| !order.iter().any(|other| is_same(other, dependent)));
+        if !flags.force {
+            ensure_no_dependents(plugin, &dependents)?;
+        }
+    }
+    Ok(order.into_iter().cloned().collect())
 }
 
 /// What the uninstall of the release leaves in the cluster, with the reasons. What the inventory tells, if the cluster
@@ -160,52 +159,13 @@ fn stays(plugin: &Plugin, kept: &[String], flags: RemovalFlags) -> Option<String
     (!kept.is_empty()).then(|| format!("plugin {name} leaves {}", kept.join(", ")))
 }
 
-impl RemovalArgs {
-    /// Dependents that are not removed by the same command are an error without `--cascade` or `--force`.
-    async fn check_dependents(&self, connection: &Connection, name: &str) -> anyhow::Result<()> {
-        if self.flags.cascade || self.flags.force {
-            return Ok(());
-        }
-        let all = connection.all().await?;
-        let mut dependents = direct(&all, &connection.namespace, name);
-        let is_removed = |plugin: &Plugin| {
-            plugin.namespace() == connection.namespace
-                && self.names.iter().any(|name| name == plugin.name())
-        };
-        dependents.retain(|dependent| !is_removed(dependent));
-        ensure_no_dependents(connection, name, &dependents)
-    }
-}
-
-fn ensure_no_dependents(
-    connection: &Connection,
-    name: &str,
-    dependents: &[&Plugin],
-) -> anyhow::Result<()> {
+fn ensure_no_dependents(plugin: &Plugin, dependents: &[&Plugin]) -> anyhow::Result<()> {
     if dependents.is_empty() {
         return Ok(());
     }
-    let (namespace, names) = (&connection.namespace, names(dependents));
+    let (namespace, name, names) = (plugin.namespace(), plugin.name(), names(dependents));
     let message = format!("plugin {namespace}/{name} has dependents: {names}");
     Err(anyhow!(message)).hint("--cascade removes them first; --force ignores them")
-}
-
-/// The dependents to remove first. Dependents are an error without `--cascade` or `--force`.
-pub(super) async fn dependents_to_remove(
-    connection: &Connection,
-    name: &str,
-    flags: RemovalFlags,
-) -> anyhow::Result<Vec<Plugin>> {
-    if flags.force {
-        return Ok(Vec::new());
-    }
-    let all = connection.all().await?;
-    if !flags.cascade {
-        let dependents = direct(&all, &connection.namespace, name);
-        ensure_no_dependents(connection, name, &dependents)?;
-    }
-    let order = removal_order(&all, &connection.namespace, name);
-    Ok(order.into_iter().cloned().collect())
 }
 
 fn is_same(one: &Plugin, other: &Plugin) -> bool {
@@ -226,7 +186,10 @@ pub(super) fn ensure_not_required(plugin: &Plugin, action: &str) -> anyhow::Resu
     Err(anyhow!(
         "plugin {namespace}/{name} is required and cannot be {action}"
     ))
-    .hint("set spec.required to false first")
+    .hint(format!(
+        "kubectl patch plugins.outrigger.dev {name} -n {namespace} --type=merge -p '{{\"spec\":{{\"required\":false}}}}' \
+         permits it"
+    ))
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use anyhow::{anyhow, ensure};
 use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_api::reason::Reason;
-use outrigger_controller::{Options, preview};
-use outrigger_release::{Record, Revision, Status};
+use outrigger_controller::{Options, PreviewError, preview};
+use outrigger_release::{Plan, Record, Revision, Status};
 use serde_json::{Map, Value};
 
 use super::change::{ChangeFlags, Outcome, ensure_valid};
@@ -19,7 +19,7 @@ use super::edit::edit;
 use super::release;
 use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
-use crate::report::{HintExt as _, note};
+use crate::report::{HintExt as _, hinted, note};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,23 +90,30 @@ pub(super) async fn roll_back(
             .ok_or_else(|| anyhow!("plugin {name} has no earlier successful revision"))?
     };
     let record = outrigger_release::get_release(&cluster, &id, Some(revision)).await;
-    let record = record.hint(format!(
-        "outrigger plugin history {name} lists the revisions"
-    ))?;
+    let record = record.map_err(|error| {
+        let is_missing = matches!(error, outrigger_release::Error::RevisionNotFound(_));
+        let hint = error.hint();
+        let list = || {
+            let namespace = plugin.namespace();
+            format!("outrigger plugin history {name} -n {namespace} lists the revisions")
+        };
+        hinted(error, hint.or_else(|| is_missing.then(list)))
+    })?;
     if !plugin.spec.values_from.is_empty() {
         note("values from ConfigMaps and Secrets are not rolled back");
     }
     let api = connection.plugins();
+    let is_range_kept = selects(connection, &plugin, &record).await;
     let mut restored = plugin.clone();
-    restore(&mut restored, &record);
+    restore(&mut restored, &record, is_range_kept);
     let has_changed = restored.spec != plugin.spec;
     ensure_available(connection, &restored, &record).await?;
-    let version = &record.chart.summary().version;
-    if let Some(range) = replaced_range(&plugin, version) {
-        note(&replaced_range_note(name, version, &range));
+    if restored.spec.version != plugin.spec.version {
+        let version = &record.chart.summary().version;
+        note(&replaced_range_note(&plugin, version));
     }
     let plugin = edit(&api, name, dry_run, |plugin| {
-        restore(plugin, &record);
+        restore(plugin, &record, is_range_kept);
         if has_changed {
             annotate_rollback(plugin, revision);
         }
@@ -134,12 +141,7 @@ async fn ensure_available(
     {
         return Ok(());
     }
-    let options = Options {
-        fetcher: outrigger_repository::Options::for_user(),
-        ..Options::default()
-    };
-    let planned = preview(connection.client.clone(), options, restored);
-    match Box::pin(planned).await {
+    match plan(connection, restored).await {
         Ok(plan) if plan.desired().has_other_chart_than(record) => {
             let chart = record.chart.summary();
             let message = format!(
@@ -147,31 +149,67 @@ async fn ensure_available(
                  revision {revision} was installed from",
                 chart.name, chart.version
             );
-            let (name, version) = (restored.name(), &chart.version);
+            let command = upgrade_command(restored, &chart.version);
             Err(anyhow!(message)).hint(format!(
-                "use outrigger plugin upgrade {name} --repo REPO --version {version} with the repository that it came from"
+                "use {command} with the repository that it came from"
             ))
         }
         Err(error) if error.reason == Some(Reason::ChartNotFound) => {
             let message = format!(
                 "revision {revision} cannot be restored: its chart is not in the repository of the plugin: {error}"
             );
-            let (name, version) = (restored.name(), restored.spec.version.as_deref());
-            let version = version.unwrap_or("VERSION");
-            Err(anyhow!(message)).hint(format!(
-                "if it came from another one, use outrigger plugin upgrade {name} --repo REPO --version {version}"
-            ))
+            let version = restored.spec.version.as_deref().unwrap_or("VERSION");
+            let command = upgrade_command(restored, version);
+            Err(anyhow!(message)).hint(format!("if it came from another one, use {command}"))
         }
         // Other errors may be those of this machine, which is not where the controller fetches charts.
         _ => Ok(()),
     }
 }
 
+fn upgrade_command(plugin: &Plugin, version: &str) -> String {
+    let (name, namespace) = (plugin.name(), plugin.namespace());
+    format!("outrigger plugin upgrade {name} -n {namespace} --repo REPO --version {version}")
+}
+
+async fn plan(connection: &Connection, plugin: &Plugin) -> Result<Plan, PreviewError> {
+    let options = Options {
+        fetcher: outrigger_repository::Options::for_user(),
+        ..Options::default()
+    };
+    let planned = preview(connection.client.clone(), options, plugin);
+    Box::pin(planned).await
+}
+
+/// Whether the version range of the plugin selects the version of the record now, so that it can be kept.
+async fn selects(connection: &Connection, plugin: &Plugin, record: &Record) -> bool {
+    let version = &record.chart.summary().version;
+    let status = plugin.status.as_ref();
+    let installed = status.and_then(|status| status.version.as_ref());
+    if range(plugin) == version {
+        return true;
+    }
+    if installed != Some(version) || is_deployed(plugin) {
+        return installed == Some(version);
+    }
+    // What the range selects could not be deployed. Maybe that is because of the values.
+    let mut restored = plugin.clone();
+    restore(&mut restored, record, true);
+    let planned = plan(connection, &restored).await;
+    planned.is_ok_and(|plan| !plan.desired().has_other_chart_than(record))
+}
+
+/// The version or version range in the spec of a plugin.
+fn range(plugin: &Plugin) -> &str {
+    plugin.spec.version.as_deref().unwrap_or("latest")
+}
+
 /// What the note about a replaced version range says.
-fn replaced_range_note(name: &str, version: &str, range: &str) -> String {
+fn replaced_range_note(plugin: &Plugin, version: &str) -> String {
+    let (name, namespace, range) = (plugin.name(), plugin.namespace(), range(plugin));
     format!(
         "the version is {version} from now on, it was {range}; \
-         `outrigger plugin upgrade {name} --version VERSION` changes it"
+         `outrigger plugin upgrade {name} -n {namespace} --version VERSION` changes it"
     )
 }
 
@@ -187,15 +225,6 @@ fn annotate_rollback(plugin: &mut Plugin, revision: u32) {
     let generation = plugin.metadata.generation.unwrap_or_default() + 1;
     let annotations = plugin.metadata.annotations.get_or_insert_default();
     annotations.insert(ROLLBACK.to_owned(), format!("{revision}@{generation}"));
-}
-
-/// The version range that the rollback replaces by the version of the record, if that is another one than the range
-/// selects now.
-fn replaced_range(plugin: &Plugin, version: &str) -> Option<String> {
-    let status = plugin.status.as_ref();
-    let installed = status.and_then(|status| status.version.as_deref());
-    let range = plugin.spec.version.as_deref().unwrap_or("latest");
-    (installed != Some(version) && range != version).then(|| range.to_owned())
 }
 
 /// The last revision before the current one that was deployed. If the spec could not be deployed, and left no revision,
@@ -214,12 +243,11 @@ fn last_successful(history: &[Revision], is_deployed: bool) -> Option<u32> {
         .map(|revision| revision.revision)
 }
 
-/// Restores version and values. The values of a record include those from Secrets; if the plugin has `valuesFrom`, only
+/// Restores version and values. A version range that selects the version of the record is kept. The values of a record include those from Secrets; if the plugin has `valuesFrom`, only
 /// values that its spec sets now are restored, so that no secret gets into the spec.
-fn restore(plugin: &mut Plugin, record: &Record) {
-    let version = &record.chart.summary().version;
-    if replaced_range(plugin, version).is_some() {
-        plugin.spec.version = Some(version.clone());
+fn restore(plugin: &mut Plugin, record: &Record, is_range_kept: bool) {
+    if !is_range_kept {
+        plugin.spec.version = Some(record.chart.summary().version.clone());
     }
     plugin.spec.values = if plugin.spec.values_from.is_empty() {
         record.config.clone()
@@ -248,26 +276,14 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_range_is_replaced_only_if_it_selects_another_version() {
-        let plugin = |range: Option<&str>| -> Plugin {
-            let object = json!({
-                "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "web"},
-                "spec": {"version": range}, "status": {"version": "1.3.0"},
-            });
-            serde_json::from_value(object).unwrap()
-        };
-        let replaced = |range, version| replaced_range(&plugin(range), version);
-        assert_eq!(replaced(Some("^1"), "1.3.0"), None);
-        assert_eq!(replaced(Some("^1"), "1.2.0").as_deref(), Some("^1"));
-        assert_eq!(replaced(None, "1.2.0").as_deref(), Some("latest"));
-        assert_eq!(replaced(Some("1.2.0"), "1.2.0"), None);
-    }
-
     /// The hint named `plugin set --version`, which does not exist.
     #[test]
     fn the_note_about_the_version_names_a_command_that_exists() {
-        let note = replaced_range_note("web", "1.2.0", "latest");
+        let plugin = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin",
+            "metadata": {"name": "web", "namespace": "tools"}, "spec": {},
+        });
+        let note = replaced_range_note(&serde_json::from_value(plugin).unwrap(), "1.2.0");
         let command = note.split('`').nth(1).unwrap();
         let parsed = crate::arguments::Arguments::try_parse_from(command.split(' '));
         assert!(parsed.is_ok(), "{note}: {parsed:?}");

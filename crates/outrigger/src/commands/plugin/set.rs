@@ -67,7 +67,8 @@ fn unset(plugin: &mut Plugin, path: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(anyhow!("plugin {} does not set {path}", plugin.name())).hint(format!(
-        "outrigger plugin show {} -o yaml shows its values",
-        plugin.name()
+        "outrigger plugin show {} -n {} -o yaml shows its values",
+        plugin.name(),
+        plugin.namespace()
     ))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kube::Client;
 use kube::api::{Api, PostParams};
 use outrigger_api::annotation::{CASCADE, FORCE};
-use outrigger_api::plugin::{Plugin, PluginKind};
+use outrigger_api::plugin::{Phase, Plugin, PluginKind};
 use outrigger_apiserver::server::{Options, Server};
 use outrigger_release::Change;
 use outrigger_simulate as simulate;
@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::connect::Connection;
-use super::disable::disable;
 use super::edit::edit;
 use super::enable::enable;
 use super::install::install;
-use super::removal::RemovalFlags;
+use super::removal::{RemovalFlags, plugins_to_remove};
 use super::rollback::roll_back;
-use super::uninstall::uninstall;
 use super::wait_condition::WaitCondition;
 use super::{diff, file, progress, release, repo_path};
+
+mod rollback;
 
 struct Cluster {
     server: Server,
@@ -88,6 +88,38 @@ fn plugin(name: &str, dependency: Option<&str>) -> Plugin {
         "spec": {"repo": "https://charts.example.com", "dependencies": dependencies},
     }))
     .unwrap()
+}
+
+/// `plugin disable`. Returns the plugins in the order in which they were disabled.
+async fn disable(
+    connection: &Connection,
+    names: &str,
+    flags: RemovalFlags,
+    dry_run: bool,
+) -> anyhow::Result<Vec<Plugin>> {
+    let mut disabled = Vec::new();
+    for plugin in plugins_to_remove(connection, &words(names), flags, "disabled").await? {
+        disabled.push(super::disable::disable(connection, &plugin, flags, dry_run).await?);
+    }
+    Ok(disabled)
+}
+
+/// `plugin uninstall`. Returns the plugins in the order in which they were deleted.
+async fn uninstall(
+    connection: &Connection,
+    names: &str,
+    flags: RemovalFlags,
+    dry_run: bool,
+) -> anyhow::Result<Vec<Plugin>> {
+    let mut removed = Vec::new();
+    for plugin in plugins_to_remove(connection, &words(names), flags, "removed").await? {
+        removed.push(super::uninstall::uninstall(connection, &plugin, flags, dry_run).await?);
+    }
+    Ok(removed)
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(ToOwned::to_owned).collect()
 }
 
 fn text(error: &anyhow::Error) -> String {
@@ -331,6 +363,40 @@ async fn uninstall_removes_dependents_only_when_cascading() {
     cluster.server.close().await;
 }
 
+/// Both are named, so that nothing is missing afterwards.
+#[tokio::test]
+async fn named_dependents_are_removed_first_and_without_cascade() {
+    let cluster = Cluster::with_shop().await;
+    let connection = &cluster.connection;
+    let none = RemovalFlags::default();
+    for names in ["storage database", "database storage"] {
+        let error = disable(connection, names, none, false).await.unwrap_err();
+        assert_eq!(
+            text(&error),
+            "plugin default/database has dependents: default/shop"
+        );
+        assert!(cluster.get("storage").await.spec.enabled);
+    }
+    let order = |plugins: &[Plugin]| -> Vec<String> {
+        let names = plugins.iter().map(|plugin| plugin.name().to_owned());
+        names.collect()
+    };
+    let removed = uninstall(connection, "storage shop database", none, true);
+    assert_eq!(
+        order(&removed.await.unwrap()),
+        ["shop", "database", "storage"]
+    );
+    let disabled = disable(connection, "storage shop database", none, false);
+    assert_eq!(
+        order(&disabled.await.unwrap()),
+        ["shop", "database", "storage"]
+    );
+    let removed = uninstall(connection, "database storage shop", none, false);
+    removed.await.unwrap();
+    assert_eq!(cluster.names().await, Vec::<String>::new());
+    cluster.server.close().await;
+}
+
 #[tokio::test]
 async fn distinguishes_a_missing_plugin_from_a_missing_definition() {
     let cluster = Cluster::start().await;
@@ -530,12 +596,16 @@ async fn diff_set_rollback_disable_and_uninstall() {
     let plugin = cluster.get("lighthouse").await;
     let plan = diff::plan(connection, plugin.clone(), directory)
         .await
-        .unwrap();
+        .unwrap()
+        .plan;
     assert!(plan.is_empty(), "{plan}");
     // A diff changes nothing.
     let mut changed = plugin.clone();
     changed.spec.values.insert("replicas".to_owned(), json!(3));
-    let plan = diff::plan(connection, changed, directory).await.unwrap();
+    let plan = diff::plan(connection, changed, directory)
+        .await
+        .unwrap()
+        .plan;
     assert_eq!(plan.count(Change::Update), 1, "{plan}");
     assert!(plan.to_string().contains("spec.replicas: 2 -> 3"), "{plan}");
     assert_eq!(cluster.get("lighthouse").await, plugin);
@@ -618,65 +688,45 @@ async fn diff_reports_the_error_that_the_conditions_would_report() {
     controlled.stop().await;
 }
 
-const WEB: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
-const WEB_TEMPLATE: &str = "\
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: web}
-data: {text: {{ .Values.text }}}
-";
-
-/// Two repositories have the same version of a chart. A rollback to a revision that was installed from the other one would
-/// deploy a chart that never was a revision, or say that nothing is to be done.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rollback_to_a_revision_of_another_repository_is_refused() {
-    let charts = tempfile::tempdir().unwrap();
-    let template = WEB_TEMPLATE.to_owned();
-    let annotated = template.replace("{name: web}", "{name: web, annotations: {fork: a}}");
-    for (repository, template, values) in [
-        ("original", &template, "text: a\n"),
-        ("other-templates", &annotated, "text: a\n"),
-        ("other-values", &template, "text: b\n"),
-    ] {
-        let chart = charts.path().join(repository).join("web");
-        fs_err::create_dir_all(chart.join("templates")).unwrap();
-        fs_err::write(chart.join("Chart.yaml"), WEB).unwrap();
-        fs_err::write(chart.join("values.yaml"), values).unwrap();
-        fs_err::write(chart.join("templates/web.yaml"), template).unwrap();
-    }
-    let repo = |repository: &str| format!("file://{}/{repository}", charts.path().display());
-    let controlled = Controlled::start().await;
+async fn diff_and_dry_run_find_the_field_conflict_that_the_controller_would_report() {
+    let controlled = with_lighthouse().await;
     let (cluster, connection) = (&controlled.cluster, &controlled.cluster.connection);
-    let spec = json!({"repo": repo("original"), "chart": "web"});
-    let mut web = plugin("web", None);
-    web.spec = serde_json::from_value(spec).unwrap();
-    install(connection, vec![web], true, false).await.unwrap();
-    wait_for(cluster, "web", WaitCondition::Ready).await;
-    for (repository, values) in [
-        // The spec is that of revision 1, except for the repository.
-        ("other-templates", json!({})),
-        ("other-values", json!({"text": "c"})),
-    ] {
-        let api = connection.plugins();
-        let changed = edit(&api, "web", false, |plugin| {
-            plugin.spec.repo = Some(repo(repository));
-            plugin.spec.values = values.as_object().unwrap().clone();
-            Ok(())
-        });
-        changed.await.unwrap();
-        wait_for(cluster, "web", WaitCondition::Ready).await;
-        let before = cluster.get("web").await;
-        let refused = roll_back(connection, "web", Some(1), false).await;
-        assert_eq!(
-            text(&refused.unwrap_err()),
-            "revision 1 cannot be restored: chart web 1.0.0 in the repository of the plugin is not the one that revision 1 was \
-             installed from",
-            "{repository}"
-        );
-        assert_eq!(cluster.get("web").await.spec, before.spec, "{repository}");
-    }
-    // The current repository has what the last revision was installed from.
-    let unchanged = roll_back(connection, "web", Some(3), false).await.unwrap();
-    assert!(!unchanged.has_changed);
+    let plugin = cluster.get("lighthouse").await;
+    // Another manager sets a field that the chart does not set yet.
+    let client = connection.client.clone();
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
+        Api::namespaced(client, plugin.release_namespace());
+    let listed = deployments.list(&kube::api::ListParams::default()).await;
+    let deployment = listed.unwrap().items.remove(0);
+    let name = deployment.metadata.name.unwrap();
+    let patch = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "spec": {"replicas": 7},
+    });
+    let parameters = kube::api::PatchParams::apply("scaler").force();
+    // As long as the plugin is suspended, the change is not corrected.
+    let api = connection.plugins();
+    let suspended = edit(&api, "lighthouse", false, |plugin| {
+        super::removal::annotate(plugin, outrigger_api::annotation::SUSPEND);
+        Ok(())
+    });
+    suspended.await.unwrap();
+    let patch = kube::api::Patch::Apply(&patch);
+    deployments.patch(&name, &parameters, &patch).await.unwrap();
+    let mut changed = cluster.get("lighthouse").await;
+    changed.spec.values.insert("replicas".to_owned(), json!(3));
+    let preview = diff::plan(connection, changed.clone(), Path::new("/")).await;
+    let refusal = preview.unwrap().refusal.unwrap();
+    assert!(refusal.message.contains("scaler"), "{refusal}");
+    let refused = super::change::ensure_accepted(connection, &changed).await;
+    let message = text(&refused.unwrap_err());
+    assert!(message.contains(".spec.replicas"), "{message}");
+    changed.spec.conflicts = outrigger_api::plugin::Conflicts::Take;
+    let preview = diff::plan(connection, changed.clone(), Path::new("/")).await;
+    assert_eq!(preview.unwrap().refusal, None);
+    super::change::ensure_accepted(connection, &changed)
+        .await
+        .unwrap();
     controlled.stop().await;
 }

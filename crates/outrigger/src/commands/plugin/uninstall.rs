@@ -7,7 +7,7 @@ use outrigger_api::plugin::Plugin;
 use super::connect::{Connection, explain};
 use super::edit::edit_plugin;
 use super::origin::Origin;
-use super::removal::{RemovalFlags, annotate, dependents_to_remove, ensure_not_required};
+use super::removal::{RemovalFlags, annotate};
 use crate::report::note;
 
 pub(super) const EXAMPLES: &str = "\
@@ -15,24 +15,15 @@ Examples:
   outrigger plugin uninstall tracing --wait
   outrigger plugin uninstall storage --cascade";
 
-/// Deletes the dependents if requested, then the plugin.
+/// Deletes a plugin.
 pub(super) async fn uninstall(
     connection: &Connection,
-    name: &str,
+    plugin: &Plugin,
     flags: RemovalFlags,
     dry_run: bool,
-) -> anyhow::Result<Vec<Plugin>> {
-    let plugin = connection.get(name).await?;
-    ensure_not_required(&plugin, "removed")?;
-    let mut removed = dependents_to_remove(connection, name, flags).await?;
-    for dependent in &removed {
-        ensure_not_required(dependent, "removed")?;
-    }
-    removed.push(plugin);
-    for plugin in &removed {
-        remove(connection, plugin, flags, dry_run).await?;
-    }
-    Ok(removed)
+) -> anyhow::Result<Plugin> {
+    remove(connection, plugin, flags, dry_run).await?;
+    Ok(plugin.clone())
 }
 
 async fn remove(

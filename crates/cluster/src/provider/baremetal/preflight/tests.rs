@@ -1,0 +1,182 @@
+//! Each check, from substituted facts.
+
+use serde_json::json;
+
+use super::*;
+
+fn cluster(spec: &Value) -> Cluster {
+    let mut cluster: Cluster = serde_json::from_value(json!({
+        "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster",
+        "metadata": {"name": "demo", "uid": "this"},
+        "spec": {"version": "1.36.4", "provider": "baremetal"},
+    }))
+    .unwrap();
+    cluster.spec.ignore_preflight_errors = list(&spec["ignore"]);
+    if let Some(fields) = spec["kubeletConfig"].as_object() {
+        cluster.spec.kubelet_config = fields.clone();
+    }
+    cluster
+}
+
+fn list(value: &Value) -> Vec<String> {
+    let items = value.as_array().into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn text(findings: &[Finding]) -> String {
+    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    findings.join("; ")
+}
+
+fn good_facts() -> MachineFacts {
+    MachineFacts {
+        hostname: "cp1".to_owned(),
+        architecture: "amd64".to_owned(),
+        cpus: 2,
+        memory_bytes: 4 * GIB,
+        ..MachineFacts::default()
+    }
+}
+
+fn good_host() -> HostFacts {
+    let programs = PROGRAMS.iter().chain(&["containerd", "runc"]);
+    HostFacts {
+        free_bytes: 8 * GIB,
+        programs: programs.map(|name| (*name).to_owned()).collect(),
+        networks: vec!["10.89.0.10/24".to_owned(), "10.89.0.0/24".to_owned()],
+        cni: vec!["/usr/lib/cni".to_owned()],
+        ports: [22].into(),
+        has_systemd: true,
+        ..HostFacts::default()
+    }
+}
+
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "calls are easier to read")]
+fn check(spec: Value, facts: &MachineFacts, host: &HostFacts, expected: &[&str]) {
+    let subject = Subject {
+        role: MachineRole::ControlPlane,
+        facts,
+        host,
+        has_runtime_package: false,
+        has_cni_package: false,
+    };
+    let found = findings(&cluster(&spec), subject);
+    let found: Vec<String> = found.iter().map(|it| it.check.clone()).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_fresh_server_has_no_findings() {
+    check(json!({}), &good_facts(), &good_host(), &[]);
+}
+
+#[test]
+fn all_findings_are_reported_at_once() {
+    let facts = MachineFacts {
+        cpus: 1,
+        memory_bytes: GIB,
+        ..good_facts()
+    };
+    let host = HostFacts {
+        free_bytes: GIB,
+        swap_bytes: GIB,
+        ports: [22, 6443, 10250].into(),
+        programs: ["ip".to_owned()].into(),
+        cni: Vec::new(),
+        has_systemd: false,
+        networks: vec!["10.244.7.0/24".to_owned()],
+        ..good_host()
+    };
+    let expected = [
+        "Mem",
+        "NumCPU",
+        "Disk",
+        "Swap",
+        "Systemd",
+        "Program-modprobe",
+        "Program-mount",
+        "Program-nsenter",
+        "Program-sysctl",
+        "Program-tar",
+        "Program-containerd",
+        "Program-runc",
+        "CNI",
+        "Port-6443",
+        "Port-10250",
+        "ClusterCIDR",
+    ];
+    check(json!({}), &facts, &host, &expected);
+    check(json!({"ignore": expected}), &facts, &host, &[]);
+}
+
+#[test]
+fn swap_is_fine_if_kubelet_accepts_it() {
+    let host = HostFacts {
+        swap_bytes: GIB,
+        ..good_host()
+    };
+    check(json!({}), &good_facts(), &host, &["Swap"]);
+    let spec = json!({"kubeletConfig": {"failSwapOn": false}});
+    check(spec, &good_facts(), &host, &[]);
+}
+
+#[test]
+fn a_machine_of_another_cluster_is_refused_and_one_of_this_cluster_is_not() {
+    let ports: std::collections::BTreeSet<u16> = [6443, 10250].into();
+    let host = |cluster: Option<&str>| HostFacts {
+        has_kubernetes: true,
+        cluster: cluster.map(str::to_owned),
+        ports: ports.clone(),
+        ..good_host()
+    };
+    let expected = ["Cluster", "Port-6443", "Port-10250"];
+    check(json!({}), &good_facts(), &host(None), &expected);
+    check(json!({}), &good_facts(), &host(Some("other")), &expected);
+    check(json!({}), &good_facts(), &host(Some("this")), &[]);
+}
+
+#[test]
+fn ranges_that_collide_with_the_network_of_the_machine_are_named() {
+    let mut cluster = cluster(&json!({}));
+    cluster.spec.cluster_cidr = Some("10.89.0.0/16".to_owned());
+    let (facts, host) = (good_facts(), good_host());
+    let subject = Subject {
+        role: MachineRole::Worker,
+        facts: &facts,
+        host: &host,
+        has_runtime_package: false,
+        has_cni_package: false,
+    };
+    let found = findings(&cluster, subject);
+    assert_eq!(
+        text(&found),
+        "ClusterCIDR: spec.clusterCIDR 10.89.0.0/16 collides with 10.89.0.10/24 of the machine"
+    );
+}
+
+#[test]
+fn machines_with_one_host_name_machine_id_or_product_uuid_are_named() {
+    let machine = |name: &str, hostname: &str, id: &str, uuid: &str| -> Machine {
+        serde_json::from_value(json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Machine", "metadata": {"name": name},
+            "spec": {"cluster": "demo", "ip": "10.0.0.1"},
+            "status": {"facts": {"hostname": hostname, "machineId": id, "productUUID": uuid}},
+        }))
+        .unwrap()
+    };
+    let a = machine("a", "n1", "1", "");
+    let others = [
+        machine("b", "N1", "2", ""),
+        machine("c", "n3", "1", ""),
+        machine("d", "n4", "4", "u"),
+    ];
+    let others: Vec<&Machine> = others.iter().chain([&a]).collect();
+    let found = duplicates(&cluster(&json!({})), &a, &others);
+    assert_eq!(
+        text(&found),
+        "Hostname: has the host name n1, as b has; MachineID: has the machine id 1, as c has"
+    );
+    let ignored = cluster(&json!({"ignore": ["hostname", "machineid"]}));
+    assert_eq!(duplicates(&ignored, &a, &others), []);
+}

@@ -1,0 +1,153 @@
+//! Which machine a Machine is: host keys, addresses, owners, and one machine that is claimed twice.
+
+use kube::api::PostParams;
+use outrigger_api::cluster::Cluster;
+use outrigger_api::condition::ConditionStatus;
+use outrigger_api::machine::{Machine, MachinePhase};
+use serde_json::{Value, json};
+
+use super::fixture::{FIRST, Fixture, WORKER, has_condition};
+
+fn is_running(machine: &Machine) -> bool {
+    let status = machine.status.as_ref();
+    status.is_some_and(|status| status.phase == MachinePhase::Running)
+}
+
+fn message(machine: &Machine) -> String {
+    machine.status.clone().unwrap_or_default().message
+}
+
+fn is_refused(cluster: &Cluster) -> bool {
+    let reason = "MachineRefused";
+    has_condition(cluster, "Accepted", ConditionStatus::False, reason)
+}
+
+async fn create_machine(fixture: &Fixture, name: &str, spec: Value) {
+    let machine = json!({
+        "apiVersion": "outrigger.dev/v1beta1", "kind": "Machine", "metadata": {"name": name}, "spec": spec,
+    });
+    let machine: Machine = serde_json::from_value(machine).unwrap();
+    let api = fixture.machine_api();
+    api.create(&PostParams::default(), &machine).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_removed_host_key_is_recorded_anew_and_not_restored_by_an_open_connection() {
+    let fixture = Fixture::new().await;
+    fixture.machines.hang(FIRST, "PreInstall");
+    fixture.create("a", json!({})).await;
+    fixture.machines.until_begun(FIRST, "PreInstall").await;
+    let first = fixture.machines.host_key(FIRST);
+    let has_key = |key: &str| {
+        let key = Some(key.to_owned());
+        move |machine: &Machine| machine.status.clone().unwrap_or_default().host_key == key
+    };
+    fixture.until_machine("a-10-0-0-1", has_key(&first)).await;
+    fixture.machines.reinstall(FIRST);
+    let removed = json!({"hostKey": null});
+    fixture
+        .patch_status(fixture.machine_api(), "a-10-0-0-1", removed)
+        .await;
+    fixture.machines.release();
+    fixture.until_running("a").await;
+    let second = fixture.machines.host_key(FIRST);
+    assert_ne!(first, second);
+    fixture.until_machine("a-10-0-0-1", has_key(&second)).await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn one_machine_in_two_clusters_is_noticed_after_a_restart() {
+    let mut fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    fixture.harness.stop().await;
+    fixture.machines.alias(WORKER, FIRST);
+    let before = fixture.hooks().len();
+    fixture.start();
+    let machines = json!({"machines": [{"ip": "10.0.0.9", "password": "eA=="}]});
+    fixture.create("b", machines).await;
+    let says = |text: &'static str| {
+        move |cluster: &Cluster| {
+            let status = cluster.status.clone().unwrap_or_default();
+            status.message.contains(text)
+        }
+    };
+    let expected = "10.0.0.9:22 is the same machine as a-10-0-0-1 (10.0.0.1:22)";
+    fixture.until("b", says(expected)).await;
+    assert_eq!(fixture.hooks().len(), before);
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn the_address_of_a_machine_that_was_set_up_cannot_be_changed() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    fixture.add_worker("w", "a", "10.0.0.9").await;
+    fixture.until_machine("w", is_running).await;
+    for change in [json!({"ip": "10.0.0.77"}), json!({"port": 2222})] {
+        let error = fixture.patch_machine("w", json!({"spec": change})).await;
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("is immutable"), "{error}");
+    }
+    fixture
+        .patch_machine("w", json!({"spec": {"labels": {"a": "b"}}}))
+        .await
+        .unwrap();
+    // Without the rule of the definition.
+    let elsewhere = json!({"address": "10.0.0.66:22"});
+    fixture
+        .patch_status(fixture.machine_api(), "w", elsewhere)
+        .await;
+    let refused = |machine: &Machine| message(machine).contains("was set up at 10.0.0.66:22");
+    fixture.until_machine("w", refused).await;
+    fixture
+        .patch("a", json!({"spec": {"version": "1.1.0"}}))
+        .await;
+    fixture.until_running("a").await;
+    let hooks = fixture.hooks();
+    assert!(
+        !hooks.contains(&"PreUpgrade@10.0.0.9".to_owned()),
+        "{hooks:?}"
+    );
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_machine_that_others_created_is_not_taken_for_the_control_plane() {
+    let fixture = Fixture::new().await;
+    let spec =
+        |role: &str, ip: &str| json!({"cluster": "a", "role": role, "ip": ip, "password": "eA=="});
+    create_machine(&fixture, "a-10-0-0-1", spec("ControlPlane", "10.0.0.66")).await;
+    create_machine(&fixture, "evil", spec("ControlPlane", "10.0.0.67")).await;
+    fixture.create("a", json!({})).await;
+    let cluster = fixture.until("a", is_refused).await;
+    let expected =
+        "a-10-0-0-1: a machine of this name exists that the controller did not create; delete it";
+    assert_eq!(cluster.status.unwrap().message, expected);
+    let refused =
+        |machine: &Machine| message(machine).contains("only the machines of spec.machines");
+    fixture.until_machine("evil", refused).await;
+    assert_eq!(fixture.hooks(), [""; 0]);
+    let api = fixture.machine_api();
+    api.delete("a-10-0-0-1", &Default::default()).await.unwrap();
+    fixture.until_running("a").await;
+    let hooks = fixture.hooks();
+    assert!(
+        !hooks.iter().any(|it| it.contains("@10.0.0.6")),
+        "{hooks:?}"
+    );
+    // A worker has the name of the machine that is added.
+    create_machine(&fixture, "a-10-0-0-3", spec("Worker", "10.0.0.68")).await;
+    fixture.until_machine("a-10-0-0-3", is_running).await;
+    let machines = json!([
+        {"ip": "10.0.0.1", "password": "c2VjcmV0"}, {"ip": "10.0.0.2", "password": "c2VjcmV0"},
+        {"ip": "10.0.0.3", "password": "c2VjcmV0"},
+    ]);
+    fixture
+        .patch("a", json!({"spec": {"machines": machines}}))
+        .await;
+    fixture.until("a", is_refused).await;
+    fixture.close().await;
+}
