@@ -33,6 +33,22 @@ const RECONNECT: [Duration; 4] = [
 /// The longest first line of an answer.
 const MAX_LINE: usize = 1000;
 
+/// What is asked about an attempt.
+#[derive(Debug, Clone, Copy)]
+enum Verb {
+    Run,
+    Cancel,
+}
+
+impl Verb {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
 /// Identifies work on a machine.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId {
@@ -90,13 +106,13 @@ impl Machine {
         attempt: &AttemptId,
         command: &Command,
     ) -> Result<AttemptOutcome, RunError> {
-        self.attempt("run", attempt, command).await
+        self.attempt(Verb::Run, attempt, command).await
     }
 
     /// Ends an attempt. If it has not begun, it never will. Returns its outcome, which may be an earlier one.
     pub async fn cancel_attempt(&self, attempt: &AttemptId) -> Result<AttemptOutcome, RunError> {
         let nothing = Command::shell("").timeout(Duration::from_secs(10));
-        self.attempt("cancel", attempt, &nothing).await
+        self.attempt(Verb::Cancel, attempt, &nothing).await
     }
 
     /// Removes the records of all attempts at these tasks, and the state folder if nothing else is in it. None of the
@@ -127,7 +143,7 @@ impl Machine {
 
     async fn attempt(
         &self,
-        verb: &str,
+        verb: Verb,
         attempt: &AttemptId,
         command: &Command,
     ) -> Result<AttemptOutcome, RunError> {
@@ -161,13 +177,18 @@ impl Machine {
 
     async fn ask(
         &self,
-        verb: &str,
+        verb: Verb,
         attempt: &AttemptId,
         command: &Command,
         is_started: &mut bool,
     ) -> Result<AttemptOutcome, RunError> {
         let program = self.attempt_program(verb, attempt, command).await?;
-        let mut shell = self.start(Program::InSession(&program)).await?;
+        let program = Program::InSession(&program);
+        let mut shell = match verb {
+            Verb::Run => self.start(program).await?,
+            // What is to be cancelled may hold the places of all channels.
+            Verb::Cancel => self.start_extra(program).await?,
+        };
         *is_started = true;
         shell.input.end().await;
         let mut answer = Answer::default();
@@ -191,17 +212,18 @@ impl Machine {
 
     async fn attempt_program(
         &self,
-        verb: &str,
+        verb: Verb,
         attempt: &AttemptId,
         command: &Command,
     ) -> Result<String, RunError> {
         let state = self.state_folder().await?;
         Ok(format!(
-            "{ATTEMPT}attempt {} {} {} {} {verb} {}",
+            "{ATTEMPT}attempt {} {} {} {} {} {}",
             quote(&state),
             key(&attempt.task),
             key(&attempt.id),
             command.timeout.as_secs().max(1),
+            verb.text(),
             quote(&format!("{SCRIPT_START}{}", command.program())),
         ))
     }

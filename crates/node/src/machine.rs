@@ -151,7 +151,7 @@ impl Machine {
     pub(crate) async fn start(&self, program: Program<'_>) -> Result<Shell<'_>, RunError> {
         let privilege = self.privilege().await?;
         let channel = match &self.inner.transport {
-            Transport::Ssh(connection) => connection.channel().await,
+            Transport::Ssh(connection) => connection.channel().await?,
             Transport::Local => None,
         };
         self.start_in(channel, privilege, program).await

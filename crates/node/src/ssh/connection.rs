@@ -15,7 +15,7 @@ use crate::channel::{self, Events, Input};
 use crate::{Address, ConnectError, Credentials, HostKey, HostKeyPolicy, Machine};
 
 /// Channels of one connection. OpenSSH allows ten; two are left for the end of commands.
-const MAX_CHANNELS: usize = 8;
+const MAX_CHANNELS: u32 = 8;
 
 /// How often a server may refuse to open a channel or to run a command in it, with growing delays of two seconds in total.
 const MAX_REFUSALS: u32 = 20;
@@ -106,7 +106,7 @@ impl Connection {
             state: tokio::sync::Mutex::default(),
             progress: Progress::default(),
             host_key: Mutex::new(None),
-            channels: Semaphore::new(MAX_CHANNELS),
+            channels: Semaphore::new(MAX_CHANNELS as usize),
         }
     }
 
@@ -128,11 +128,17 @@ impl Connection {
         &self.progress
     }
 
-    /// A place among the channels of the connection.
-    pub(crate) async fn channel(&self) -> Option<SemaphorePermit<'_>> {
+    /// A place among the channels of the connection, or all of them if the server supports one at a time.
+    pub(crate) async fn channel(&self) -> Result<Option<SemaphorePermit<'_>>, ConnectError> {
+        let session = self.session().await?;
+        let places = if session.has_channel_race() {
+            MAX_CHANNELS
+        } else {
+            1
+        };
         self.progress
             .waits_for("the end of other commands on the machine");
-        self.channels.acquire().await.ok()
+        Ok(self.channels.acquire_many(places).await.ok())
     }
 
     /// Connects unless connected.
@@ -221,8 +227,8 @@ impl Connection {
     }
 }
 
-/// Runs a command line in a new channel. Returns nothing if the server closes the channel before it runs the command:
-/// dropbear before 2024.86 does so when another command ends at that moment.
+/// Runs a command line in a new channel. Returns nothing if the server closes the channel before it runs the command, as
+/// one with a [race](Session::has_channel_race) may do when a command that holds no place ends.
 async fn start(
     channel: Channel<Msg>,
     command: &str,

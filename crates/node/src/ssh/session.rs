@@ -49,6 +49,7 @@ pub(super) struct Opening<'a> {
 pub(super) struct Session {
     handle: Handle<Handler>,
     host_key: HostKey,
+    has_channel_race: bool,
     _guard: Guard,
 }
 
@@ -128,6 +129,11 @@ impl Session {
         &self.host_key
     }
 
+    /// Whether a channel must not be opened while another one has a command.
+    pub(super) fn has_channel_race(&self) -> bool {
+        self.has_channel_race
+    }
+
     pub(super) fn is_closed(&self) -> bool {
         self.handle.is_closed()
     }
@@ -201,7 +207,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (stream, guard) = guarded(stream);
-    let (handler, offered) = Handler::new(policy.clone());
+    let (handler, server) = Handler::new(policy.clone());
     let config = Arc::new(config(policy, settings));
     let connecting = Box::pin(client::connect_stream(config, stream, handler));
     let address = || target.address.clone();
@@ -210,10 +216,11 @@ where
         address: address(),
         timeout: settings.handshake_timeout,
     })?;
-    match (connected, offered.get()) {
+    match (connected, server.host_key()) {
         (Ok(handle), Some(host_key)) => Ok(Session {
             handle,
             host_key,
+            has_channel_race: server.has_channel_race(),
             _guard: guard,
         }),
         (Err(russh::Error::UnknownKey), Some(offered)) => Err(ConnectError::HostKeyChanged {

@@ -122,6 +122,27 @@ async fn a_hook_that_never_ends_times_out_on_the_machine() -> anyhow::Result<()>
 }
 
 #[tokio::test]
+async fn an_attempt_is_cancelled_over_the_connection_that_waits_for_it() -> anyhow::Result<()> {
+    for server in SERVERS {
+        let machines = start(server);
+        let machine = machines.machine(0);
+        let command = Command::shell("echo x >>/tmp/marker; sleep 1000");
+        let id = attempt("1");
+        let (outcome, cancelled) = tokio::join!(machine.run_attempt(&id, &command), async {
+            wait_for_run(&machines).await;
+            machine.cancel_attempt(&id).await
+        });
+        for outcome in [outcome?, cancelled?] {
+            assert!(
+                matches!(outcome, AttemptOutcome::Cancelled { .. }),
+                "{server:?}: {outcome:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_daemon_that_keeps_the_output_open_does_not_hold_the_attempt() -> anyhow::Result<()> {
     for server in SERVERS {
         let machines = start(server);

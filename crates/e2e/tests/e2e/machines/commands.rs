@@ -167,7 +167,7 @@ async fn facts_are_those_of_the_machine() -> anyhow::Result<()> {
 
 #[tokio::test]
 async fn many_commands_share_one_connection() -> anyhow::Result<()> {
-    // Dropbear 2022.83 closes a channel before its command runs if another command ends at that moment.
+    // Dropbear 2022.83 closes a channel, or ends the connection, if another command ends while the channel is opened.
     for server in SERVERS {
         let machines = start(server);
         let machine = machines.machine(0);
