@@ -33,7 +33,9 @@ impl Reconcile {
         self.report_drift();
         if phase == Phase::Ready {
             self.pending.status.attempts = 0;
-            self.retry.transient_failures = 0;
+            if self.failure.is_none() {
+                self.retry.transient_failures = 0;
+            }
         }
         if !self.observed.objects.is_incomplete {
             // The watches have reported all applied objects; one that is missing from now on was deleted.
