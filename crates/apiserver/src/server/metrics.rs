@@ -32,8 +32,13 @@ impl Metrics {
         self.terminated.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn watch_began(&self) {
-        self.watches.fetch_add(1, Ordering::Relaxed);
+    /// Returns how many watches there were before.
+    pub(crate) fn watch_began(&self) -> u64 {
+        self.watches.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn watches(&self) -> u64 {
+        self.watches.load(Ordering::Relaxed)
     }
 
     pub(crate) fn watch_ended(&self) {
@@ -68,7 +73,7 @@ impl Metrics {
                 "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}\n"
             ));
         }
-        let watches = self.watches.load(Ordering::Relaxed);
+        let watches = self.watches();
         for (name, help, value) in [
             ("apiserver_longrunning_requests", "Open watches.", watches),
             ("outrigger_store_revision", "The last revision.", revision),

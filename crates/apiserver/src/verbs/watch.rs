@@ -36,6 +36,11 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 const BATCH: usize = 64 * 1024;
 /// How many bytes of events are read without a pause.
 const MAX_SCANNED: usize = 256 * 1024;
+/// How many watches may send an event at the same moment.
+const MAX_SIMULTANEOUS: u64 = 500;
+/// With more of them, each watch waits this long for each one before it, and at most `MAX_SPREAD`.
+const SPREAD: Duration = Duration::from_micros(10);
+const MAX_SPREAD: Duration = Duration::from_millis(100);
 
 pub(super) fn run(ctx: &RequestContext<'_>) -> Result<ApiResponse, Status> {
     let mut options = ListOptions::parse(&ctx.query, &ctx.kind, true)?;
@@ -72,6 +77,16 @@ fn random_timeout(state: &State) -> Duration {
     Duration::from_secs(seconds)
 }
 
+/// How long a watch waits before it sends an event: if one event woke thousands of watches at once, other requests would wait
+/// for all of them.
+fn spread_delay(number: u64, watches: u64) -> Option<Duration> {
+    if watches <= MAX_SIMULTANEOUS {
+        return None;
+    }
+    let position = u32::try_from(number.checked_rem(watches)?).unwrap_or(u32::MAX);
+    Some(SPREAD.saturating_mul(position).min(MAX_SPREAD))
+}
+
 /// The representation of objects in events.
 #[derive(Debug, Clone, Copy)]
 enum EventView {
@@ -102,6 +117,8 @@ struct Stream {
     watcher: Result<Watcher, Status>,
     revision: u64,
     is_first_table: bool,
+    /// How many watches there were when this one began.
+    number: u64,
     /// How many bytes the events had that were read since the last chunk or pause.
     scanned: usize,
     is_done: bool,
@@ -153,8 +170,9 @@ impl Stream {
             Status::too_old_resource_version(expired.revision, expired.compacted)
         });
         let now = Instant::now();
-        state.metrics.watch_began();
+        let number = state.metrics.watch_began();
         Ok(Self {
+            number,
             initial_end: (options.initial_events == Some(true) && options.bookmarks)
                 .then_some(revision),
             kind: Arc::clone(&ctx.kind),
@@ -229,6 +247,9 @@ impl Stream {
         };
         match wakeup {
             Wakeup::Event(Ok(event)) => {
+                if let Some(delay) = spread_delay(self.number, self.state.metrics.watches()) {
+                    tokio::time::sleep(delay).await;
+                }
                 self.event(out, &event);
                 self.take_ready(out);
             }
@@ -440,5 +461,25 @@ fn later(now: Instant, duration: Duration) -> Instant {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.state.metrics.watch_ended();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_of_watches_do_not_send_at_the_same_moment() {
+        let delays: Vec<_> = (0..5000)
+            .map(|number| spread_delay(number, 5000).unwrap())
+            .collect();
+        let within = |millis| {
+            let limit = Duration::from_millis(millis);
+            delays.iter().filter(|delay| **delay < limit).count()
+        };
+        assert_eq!(within(1), 100);
+        assert_eq!(within(50), 5000);
+        assert_eq!(spread_delay(400, 500), None);
+        assert_eq!(spread_delay(90_000, 100_000), Some(MAX_SPREAD));
     }
 }
