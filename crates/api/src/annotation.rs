@@ -34,3 +34,6 @@ pub const ALLOW_DOWNGRADE: &str = "outrigger.dev/allow-downgrade";
 /// On a cluster of `outrigger up`, `"true"`: its machines are stand-ins, processes that the command starts on the loopback
 /// addresses of the spec.
 pub const STAND_IN_MACHINES: &str = "outrigger.dev/stand-in-machines";
+
+/// The digest of the manifest that `outrigger up` applied: as long as the file is the same, what was changed since stays.
+pub const APPLIED_DIGEST: &str = "outrigger.dev/applied-digest";

@@ -3,29 +3,47 @@
 use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::flow_status::{FlowStatus, TaskState, TaskStatus};
 
+/// What is stored about the steps of an object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stored<'a> {
+    pub(crate) flow: Option<&'a FlowStatus>,
+    pub(crate) conditions: &'a [Condition],
+}
+
 /// The conditions of the tasks of a flow. A transition time changes only with the status.
-pub fn conditions(
+pub(crate) fn conditions(
     flow: &FlowStatus,
-    before: &[Condition],
+    stored: Stored<'_>,
     generation: Option<i64>,
 ) -> Vec<Condition> {
     let tasks = flow.tasks.iter();
     let tasks = tasks.filter(|task| task.state != TaskState::Waiting);
     tasks
-        .map(|task| condition(task, before, generation))
+        .map(|task| condition(task, stored, generation))
         .collect()
 }
 
-fn condition(task: &TaskStatus, before: &[Condition], generation: Option<i64>) -> Condition {
+/// Whether a task was delegated already. If not, its condition is not what an operator says, but how it ended before.
+fn was_delegated(task: &TaskStatus, stored: Option<&FlowStatus>) -> bool {
+    let mut tasks = stored.iter().flat_map(|flow| &flow.tasks);
+    tasks.any(|stored| {
+        stored.step == task.step
+            && stored.state == TaskState::Delegated
+            && stored.since == task.since
+    })
+}
+
+fn condition(task: &TaskStatus, stored: Stored<'_>, generation: Option<i64>) -> Condition {
     let status = match task.state {
         TaskState::Done | TaskState::Skipped => ConditionStatus::True,
         TaskState::Retrying | TaskState::Failed => ConditionStatus::False,
         TaskState::Waiting | TaskState::Running | TaskState::Delegated => ConditionStatus::Unknown,
     };
-    let mut before = before.iter();
+    let mut before = stored.conditions.iter();
     let before = before.find(|condition| condition.kind == task.step);
     if let Some(reported) = before.filter(|_| task.state == TaskState::Delegated)
         && reported.status != ConditionStatus::Unknown
+        && was_delegated(task, stored.flow)
     {
         // What the operator says, until it is recorded.
         return reported.clone();
@@ -112,7 +130,7 @@ mod tests {
     #[test]
     fn delegated_is_not_a_failure_and_says_who_is_waited_for() {
         let flow = flow(task(TaskState::Delegated, "2026-01-01T00:00:00Z"));
-        let [condition] = &conditions(&flow, &[], Some(3))[..] else {
+        let [condition] = &conditions(&flow, NOTHING, Some(3))[..] else {
             panic!("one condition is expected");
         };
         assert_eq!(condition.status, ConditionStatus::Unknown);
@@ -138,12 +156,40 @@ mod tests {
         assert_eq!(message(&failed), "failed: exit code 1");
     }
 
+    const NOTHING: Stored<'_> = Stored {
+        flow: None,
+        conditions: &[],
+    };
+
+    fn after<'a>(flow: &'a FlowStatus, conditions: &'a [Condition]) -> Stored<'a> {
+        Stored {
+            flow: Some(flow),
+            conditions,
+        }
+    }
+
+    #[test]
+    fn a_step_that_is_delegated_again_waits_for_a_new_report() {
+        let failed = flow(task(TaskState::Failed, "1"));
+        let ended = conditions(&failed, NOTHING, None);
+        let delegated = flow(task(TaskState::Delegated, "2"));
+        let waiting = conditions(&delegated, after(&failed, &ended), None);
+        assert_eq!(waiting[0].status, ConditionStatus::Unknown);
+        let mut reported = waiting.clone();
+        reported[0].status = ConditionStatus::True;
+        let kept = conditions(&delegated, after(&delegated, &reported), None);
+        assert_eq!(kept, reported);
+    }
+
     #[test]
     fn the_transition_time_follows_the_status() {
-        let first = conditions(&flow(task(TaskState::Running, "1")), &[], None);
-        let second = conditions(&flow(task(TaskState::Delegated, "2")), &first, None);
+        let running = flow(task(TaskState::Running, "1"));
+        let first = conditions(&running, NOTHING, None);
+        let delegated = flow(task(TaskState::Delegated, "2"));
+        let second = conditions(&delegated, after(&running, &first), None);
         assert_eq!(second[0].last_transition_time, "1");
-        let third = conditions(&flow(task(TaskState::Done, "3")), &second, None);
+        let done = flow(task(TaskState::Done, "3"));
+        let third = conditions(&done, after(&delegated, &second), None);
         assert_eq!(third[0].last_transition_time, "3");
     }
 }

@@ -162,6 +162,15 @@ impl Inputs {
         tasks
     }
 
+    /// Those of the machines that take part in the flow.
+    pub fn participants<'a>(
+        &self,
+        machines: &'a [&'a Machine],
+    ) -> impl Iterator<Item = &'a Machine> {
+        let machines = machines.iter().copied();
+        machines.filter(|machine| self.machines.contains(&machine.name_any()))
+    }
+
     /// Whether all tasks of a target are finished in its record.
     pub fn is_finished(&self, target: &Target, record: &outrigger_flow::Record) -> bool {
         let mut steps = self.flow.steps().iter();

@@ -24,7 +24,7 @@ mod steps;
 
 pub use access::check_access;
 pub use claims::{Claim, conflicts};
-pub use conditions::{conditions, current_step};
+pub use conditions::current_step;
 pub use execute::{Execution, execute, stop};
 pub use hook_command::{ArgumentLimit, hook_arguments};
 pub use inputs::Inputs;

@@ -187,16 +187,40 @@ pub fn desired_version(cluster: &Cluster) -> &str {
     }
 }
 
-/// Why the version of the spec is refused: it is older than the installed one, and no annotation allows it.
-pub fn refused_downgrade(cluster: &Cluster) -> Option<String> {
-    let (installed, desired) = (installed_version(cluster)?, desired_version(cluster));
-    let parse = |version: &str| Version::parse(version).ok();
-    let is_older = parse(desired)?.compare(&parse(installed)?).is_lt();
+/// Why the version of the spec is refused: it is older than what is installed, also on single machines by an upgrade that
+/// did not end, and no annotation allows it.
+pub fn refused_downgrade(cluster: &Cluster, machines: &[&Machine]) -> Option<String> {
+    let desired = desired_version(cluster);
+    let installed = installed_version(cluster).into_iter();
+    let installed = installed.chain(
+        machines
+            .iter()
+            .filter_map(|machine| machine_version(machine)),
+    );
+    let (installed, highest) = parsed(installed).max_by(|(_, a), (_, b)| a.compare(b))?;
+    let is_older = Version::parse(desired).ok()?.compare(&highest).is_lt();
     let annotations = cluster.metadata.annotations.as_ref();
     let allowed = annotations.and_then(|all| all.get(ALLOW_DOWNGRADE));
     let is_allowed = allowed.is_some_and(|version| plain_version(version) == desired);
     let is_refused = is_older && !is_allowed && !is_deleted(cluster);
     is_refused.then(|| format!("{desired} is older than the installed version {installed}"))
+}
+
+/// The version that all machines have at least; `None` if it is not known.
+pub fn lowest_version<'a>(machines: &[&'a Machine]) -> Option<&'a str> {
+    let machines = machines.iter().filter(|machine| !is_removed(machine));
+    let versions = machines.filter_map(|machine| machine_version(machine));
+    let lowest = parsed(versions).min_by(|(_, a), (_, b)| a.compare(b));
+    lowest.map(|(version, _)| version)
+}
+
+fn machine_version(machine: &Machine) -> Option<&str> {
+    let version = machine.status.as_ref()?.version.as_deref();
+    version.map(plain_version)
+}
+
+fn parsed<'a>(versions: impl Iterator<Item = &'a str>) -> impl Iterator<Item = (&'a str, Version)> {
+    versions.filter_map(|version| Some((version, Version::parse(version).ok()?)))
 }
 
 fn needs_upgrade(cluster: &Cluster, current: Option<&Run>) -> bool {

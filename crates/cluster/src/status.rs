@@ -12,8 +12,9 @@ use outrigger_api::machine::{Machine, MachinePhase, MachineStatus};
 use outrigger_api::step::FlowName;
 use outrigger_flow::{Outcome, Record, Target};
 
-use crate::lifecycle::{desired_version, is_removed};
-use crate::{Inputs, Report, conditions, current_step, from_status, to_status};
+use crate::conditions::{Stored, conditions};
+use crate::lifecycle::{self, desired_version, is_removed};
+use crate::{Inputs, Report, current_step, from_status, to_status};
 
 /// The condition that says whether the spec is valid.
 pub const ACCEPTED: &str = "Accepted";
@@ -31,7 +32,11 @@ pub fn of_machine(
     let flow = to_status(inputs.run.flow, record);
     status.observed_generation = generation;
     let target = Target::Machine(machine.metadata.name.clone().unwrap_or_default());
-    status.conditions = conditions(&flow, &status.conditions, generation);
+    let stored = Stored {
+        flow: status.flow.as_ref(),
+        conditions: &status.conditions,
+    };
+    status.conditions = conditions(&flow, stored, generation);
     let conditions = &mut status.conditions;
     conditions.retain(|condition| inputs.is_task(&target, &condition.kind));
     status.message = current_step(&flow);
@@ -47,7 +52,7 @@ pub fn of_machine(
         FlowName::Upgrade => MachinePhase::Upgrading,
         FlowName::Create | FlowName::ScaleUp => MachinePhase::Initializing,
     };
-    if is_finished && status.phase == MachinePhase::Running {
+    if status.phase == MachinePhase::Running && !was_finished(&status, inputs, &target, record) {
         status.version = Some(desired_version(cluster).to_owned());
     }
     status.flow = Some(flow);
@@ -64,6 +69,14 @@ pub fn of_machine(
         }
     }
     status
+}
+
+/// Whether the steps of a run were finished before: the machine has the version that they installed, not one that the spec
+/// has by now.
+fn was_finished(status: &MachineStatus, inputs: &Inputs, target: &Target, record: &Record) -> bool {
+    let before = status.flow.as_ref().map(from_status);
+    let before = before.filter(|before| before.run == record.run);
+    status.version.is_some() && before.is_some_and(|before| inputs.is_finished(target, &before))
 }
 
 /// The status of a machine by what is recorded. `inputs` are those of the flow that runs.
@@ -87,7 +100,11 @@ fn idle_machine(machine: &Machine) -> MachineStatus {
     let flow = status.flow.clone().unwrap_or_default();
     let mut tasks = flow.tasks.iter();
     status.observed_generation = generation;
-    status.conditions = conditions(&flow, &status.conditions, generation);
+    let stored = Stored {
+        flow: Some(&flow),
+        conditions: &status.conditions,
+    };
+    status.conditions = conditions(&flow, stored, generation);
     status.message = current_step(&flow);
     status.phase = if tasks.any(|task| task.state == TaskState::Failed) {
         MachinePhase::Failed
@@ -138,7 +155,11 @@ fn set_conditions(
     is_task: impl Fn(&str) -> bool,
 ) {
     let before = std::mem::take(&mut status.conditions);
-    status.conditions = conditions(flow, &before, generation);
+    let stored = Stored {
+        flow: status.flow.as_ref(),
+        conditions: &before,
+    };
+    status.conditions = conditions(flow, stored, generation);
     let conditions = &mut status.conditions;
     conditions.retain(|condition| is_task(&condition.kind));
     let accepted = before.into_iter().find(|it| it.kind == ACCEPTED);
@@ -183,7 +204,10 @@ pub fn after_pass(
     }
     match (outcome, flow) {
         (Outcome::Done, FlowName::Create | FlowName::Upgrade) => {
-            status.version = Some(desired_version(cluster).to_owned());
+            let desired = desired_version(cluster);
+            let machines: Vec<&Machine> = inputs.participants(machines).collect();
+            let version = lifecycle::lowest_version(&machines).unwrap_or(desired);
+            status.version = Some(version.to_owned());
             status.phase = ClusterPhase::Running;
         }
         (Outcome::Done | Outcome::Failed(_), FlowName::ScaleUp | FlowName::ScaleDown) => {
@@ -236,13 +260,26 @@ pub fn refused(cluster: &Cluster, reason: &str, message: &str, now: &str) -> Clu
     status
 }
 
+/// The status of a cluster about whose spec nothing can be said yet.
+pub fn undecided(cluster: &Cluster, reason: &str, message: &str, now: &str) -> ClusterStatus {
+    let mut status = cluster.status.clone().unwrap_or_default();
+    status.observed_generation = cluster.metadata.generation;
+    let undecided = ConditionStatus::Unknown;
+    set_accepted(&mut status, cluster, undecided, reason, message, now);
+    message.clone_into(&mut status.message);
+    if cluster.metadata.deletion_timestamp.is_some() {
+        status.phase = ClusterPhase::Terminating;
+    }
+    status
+}
+
 /// The status of a cluster whose spec is valid.
 pub fn accepted(cluster: &Cluster, now: &str) -> ClusterStatus {
     let mut status = cluster.status.clone().unwrap_or_default();
     let was_refused = status
         .conditions
         .iter()
-        .any(|condition| condition.kind == ACCEPTED && condition.status == ConditionStatus::False);
+        .any(|condition| condition.kind == ACCEPTED && condition.status != ConditionStatus::True);
     if was_refused {
         status.message.clear();
     }

@@ -146,10 +146,11 @@ impl PendingStatus {
 
     /// The message about a further attempt, with the cause why the last one failed.
     fn with_last_failure(&self, message: &str) -> String {
-        let applied = conditions::find(&self.status.conditions, APPLIED);
-        let failure = applied
-            .filter(|applied| self.status.attempts > 0 && applied.status == ConditionStatus::False);
-        let Some(failure) = failure else {
+        let mut outcomes = [APPLIED, RENDERED]
+            .into_iter()
+            .filter_map(|kind| conditions::find(&self.status.conditions, kind));
+        let failure = outcomes.find(|outcome| outcome.status == ConditionStatus::False);
+        let Some(failure) = failure.filter(|_| self.status.attempts > 0) else {
             return message.to_owned();
         };
         let attempt = self.status.attempts + 1;

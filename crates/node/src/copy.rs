@@ -16,7 +16,7 @@ mod remove;
 mod transfer;
 mod tree;
 
-pub use file_cache::FileCache;
+pub use file_cache::{FileCache, ScanProgress};
 pub use tree::{Entry, MAX_DEPTH, MAX_FILES, ScanError, Tree};
 
 use std::path::PathBuf;

@@ -69,7 +69,9 @@ pub use address::{Address, DEFAULT_PORT, InvalidAddress};
 pub use attempt::{AttemptId, AttemptOutcome};
 pub use channel::Status;
 pub use command::Command;
-pub use copy::{CopyError, CopyReport, Entry, FileCache, MAX_DEPTH, MAX_FILES, ScanError, Tree};
+pub use copy::{
+    CopyError, CopyReport, Entry, FileCache, MAX_DEPTH, MAX_FILES, ScanError, ScanProgress, Tree,
+};
 pub use credentials::{Credentials, InvalidPrivateKey};
 pub use error::{ConnectError, RunError};
 pub use facts::Facts;

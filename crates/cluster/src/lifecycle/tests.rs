@@ -216,14 +216,29 @@ fn a_version_with_a_prefix_is_the_same_version() {
 fn a_downgrade_is_refused_unless_the_version_is_allowed() {
     let mut older = cluster("1.0.0", json!({"version": "1.1.0"}));
     assert_eq!(
-        refused_downgrade(&older).as_deref(),
+        refused_downgrade(&older, &[]).as_deref(),
         Some("1.0.0 is older than the installed version 1.1.0")
     );
     let annotations = older.metadata.annotations.get_or_insert_default();
     annotations.insert(ALLOW_DOWNGRADE.to_owned(), "v1.0.0".to_owned());
-    assert_eq!(refused_downgrade(&older), None);
+    assert_eq!(refused_downgrade(&older, &[]), None);
     assert_eq!(
-        refused_downgrade(&cluster("1.10.0", json!({"version": "1.9.0"}))),
+        refused_downgrade(&cluster("1.10.0", json!({"version": "1.9.0"})), &[]),
         None
     );
+}
+
+#[test]
+fn a_downgrade_of_a_machine_that_an_unfinished_upgrade_reached_is_refused() {
+    let back = cluster("1.0.0", json!({"version": "1.0.0"}));
+    let machines = [
+        machine("done", "ControlPlane", Some("1.2.0"), false),
+        machine("failed", "Worker", Some("1.0.0"), false),
+    ];
+    let machines: Vec<&Machine> = machines.iter().collect();
+    assert_eq!(
+        refused_downgrade(&back, &machines).as_deref(),
+        Some("1.0.0 is older than the installed version 1.2.0")
+    );
+    assert_eq!(lowest_version(&machines), Some("1.0.0"));
 }

@@ -31,6 +31,8 @@ use crate::events::PluginEvent;
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Flows that can follow each other in one reconcile.
 const MAX_FLOWS: usize = 8;
+/// The reason of the condition `Accepted` while the files of a cluster are read.
+const READING_FILES: &str = "ReadingFiles";
 const MAX_REQUESTS: usize = 32;
 
 /// What a reconcile did.
@@ -125,6 +127,7 @@ impl Reconcile {
         }
         let (tree, provider) = match self.accept(&cluster).await {
             Ok(accepted) => accepted,
+            Err((READING_FILES, message)) => return self.wait_for_files(&message).await,
             Err((reason, message)) => return self.refuse(reason, &message).await,
         };
         if !is_deleted && self.sync_control_plane().await? {
@@ -161,7 +164,8 @@ impl Reconcile {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             return Err(("Invalid", errors.join("; ")));
         }
-        if let Some(reason) = lifecycle::refused_downgrade(cluster) {
+        let machines: Vec<&Machine> = self.machines.values().map(AsRef::as_ref).collect();
+        if let Some(reason) = lifecycle::refused_downgrade(cluster, &machines) {
             return Err(("Downgrade", format!("spec.version: {reason}")));
         }
         let provider = self.options.providers.find(cluster);
@@ -176,7 +180,10 @@ impl Reconcile {
         // A new flow begins with the files as they are now.
         let is_new = lifecycle::current_run(cluster).is_none() || lifecycle::is_completed(cluster);
         let tree = self.observed.runs.tree.get(cluster, root, is_new).await;
-        let tree = tree.map_err(|error: tree::Error| ("FilesInvalid", error.to_string()))?;
+        let tree = tree.map_err(|error| match error {
+            tree::Error::Reading(_) => (READING_FILES, error.to_string()),
+            _ => ("FilesInvalid", error.to_string()),
+        })?;
         let hooks = cluster.spec.features.hooks.iter();
         for (hook, path) in hooks {
             if tree.digest_of(path).is_none() {
@@ -185,6 +192,16 @@ impl Reconcile {
             }
         }
         Ok((tree, provider))
+    }
+
+    /// Reports that the files are being read. What is removed without them is not held up.
+    async fn wait_for_files(&mut self, message: &str) -> Result<(), Error> {
+        let cluster = self.cluster();
+        let now = format_time(self.now());
+        let undecided = status::undecided(&cluster, READING_FILES, message, &now);
+        self.write_cluster_status(&undecided).await?;
+        self.requeue_after(Duration::from_secs(1));
+        Ok(())
     }
 
     /// Reports why nothing is done. Files may be added later, so that is checked again.

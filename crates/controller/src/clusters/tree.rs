@@ -2,16 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_api::annotation::RETRY;
 use outrigger_api::cluster::{Cluster, Features};
 use outrigger_cluster::lifecycle;
-use outrigger_node::{Entry, FileCache, ScanError, Tree};
+use outrigger_node::{Entry, FileCache, ScanError, ScanProgress, Tree};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// How long a scan is used again.
 const MAX_AGE: Duration = Duration::from_secs(5);
+/// How long a reconcile waits for a scan. Clusters whose files are large or do not answer can be changed and deleted.
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// Why the files of a cluster cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +26,9 @@ pub(crate) enum Error {
     Scan(#[from] ScanError),
     #[error("the scan of the files panicked")]
     Panicked,
+    /// Not a failure: the scan continues.
+    #[error("reading spec.features.files, {} MB so far", .0 / 1_000_000)]
+    Reading(u64),
 }
 
 fn chain(error: &ScanError) -> String {
@@ -34,11 +41,26 @@ pub(crate) struct TreeCache {
     /// That of all clusters.
     files: FileCache,
     scanned: Mutex<Option<(Occasion, Instant, Tree)>>,
+    running: tokio::sync::Mutex<Option<RunningScan>>,
+}
+
+/// A scan that takes longer than a reconcile waits for it. Dropping it cancels it.
+#[derive(Debug)]
+struct RunningScan {
+    occasion: Occasion,
+    progress: Arc<ScanProgress>,
+    task: JoinHandle<Result<Tree, ScanError>>,
+}
+
+impl Drop for RunningScan {
+    fn drop(&mut self) {
+        self.progress.cancel();
+    }
 }
 
 /// What the files were scanned for. Whatever a user does makes another one: a change of the spec, a request to try again,
 /// an upgrade, a deletion.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Occasion {
     features: Features,
     generation: Option<i64>,
@@ -63,6 +85,7 @@ impl TreeCache {
         Self {
             files,
             scanned: Mutex::default(),
+            running: tokio::sync::Mutex::default(),
         }
     }
 
@@ -77,11 +100,28 @@ impl TreeCache {
         if let Some(tree) = self.cached(&occasion).filter(|_| !is_new) {
             return Ok(tree);
         }
-        let features = occasion.features.clone();
-        let tree = scan(self.files.clone(), features, root.map(Path::to_owned)).await?;
+        let tree = self.scan(&occasion, root).await?;
         let mut scanned = self.scanned.lock().unwrap_or_else(PoisonError::into_inner);
         *scanned = Some((occasion, Instant::now(), tree.clone()));
         Ok(tree)
+    }
+
+    /// Scans the files, or waits for the scan that runs for the same occasion.
+    async fn scan(&self, occasion: &Occasion, root: Option<&Path>) -> Result<Tree, Error> {
+        let mut running = self.running.lock().await;
+        let current = running.take().filter(|scan| scan.occasion == *occasion);
+        let mut scan = match current {
+            Some(scan) => scan,
+            None => start(self.files.clone(), occasion.clone(), root)?,
+        };
+        match timeout(MAX_WAIT, &mut scan.task).await {
+            Ok(ended) => Ok(ended.map_err(|_| Error::Panicked)??),
+            Err(_) => {
+                let bytes = scan.progress.bytes();
+                *running = Some(scan);
+                Err(Error::Reading(bytes))
+            }
+        }
     }
 
     fn cached(&self, occasion: &Occasion) -> Option<Tree> {
@@ -91,7 +131,8 @@ impl TreeCache {
     }
 }
 
-async fn scan(files: FileCache, features: Features, root: Option<PathBuf>) -> Result<Tree, Error> {
+fn start(files: FileCache, occasion: Occasion, root: Option<&Path>) -> Result<RunningScan, Error> {
+    let features = &occasion.features;
     let entries: Vec<Entry> = features
         .files
         .iter()
@@ -101,14 +142,22 @@ async fn scan(files: FileCache, features: Features, root: Option<PathBuf>) -> Re
         })
         .collect();
     let root = match root {
-        Some(root) => root,
+        Some(root) => root.to_owned(),
         // Nothing is read then.
         None if entries.is_empty() => PathBuf::from("/"),
         None => return Err(Error::NoRoot),
     };
     let executables: BTreeSet<String> = features.hooks.values().cloned().collect();
-    let scan = tokio::task::spawn_blocking(move || files.scan(&root, &entries, &executables));
-    Ok(scan.await.map_err(|_| Error::Panicked)??)
+    let progress = Arc::new(ScanProgress::default());
+    let task = tokio::task::spawn_blocking({
+        let progress = Arc::clone(&progress);
+        move || files.scan(&root, &entries, &executables, &progress)
+    });
+    Ok(RunningScan {
+        occasion,
+        progress,
+        task,
+    })
 }
 
 #[cfg(test)]
@@ -166,6 +215,33 @@ mod tests {
             assert_eq!(same.unwrap().digest(), first.digest());
             let later = files.get(&later, Some(root.path()), false).await;
             assert_ne!(later.unwrap().digest(), first.digest());
+        }
+    }
+    #[tokio::test]
+    async fn a_scan_that_takes_long_is_reported_and_cancelled_by_a_change() {
+        let root = tempfile::tempdir().unwrap();
+        let endless = fs_err::File::create(root.path().join("hook")).unwrap();
+        endless.set_len(1 << 40).unwrap();
+        let object = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "c"},
+            "spec": {"version": "1.0.0", "features": {"files": [{"src": "hook", "dst": "/opt/hook"}]}},
+        });
+        let mut cluster: Cluster = serde_json::from_value(object).unwrap();
+        let files = TreeCache::new(FileCache::default());
+        for _ in 0..2 {
+            let error = files.get(&cluster, Some(root.path()), true).await;
+            assert!(matches!(error, Err(Error::Reading(_))), "{error:?}");
+        }
+        let progress = {
+            let running = files.running.lock().await;
+            Arc::clone(&running.as_ref().unwrap().progress)
+        };
+        cluster.spec.features.files.clear();
+        cluster.metadata.generation = Some(2);
+        files.get(&cluster, Some(root.path()), true).await.unwrap();
+        // The thread lets go of it when it has noticed.
+        while Arc::strong_count(&progress) > 1 {
+            tokio::task::yield_now().await;
         }
     }
 }

@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sha2::{Digest as _, Sha256};
@@ -39,6 +39,33 @@ struct Shared {
     listings: HashMap<String, Weak<Listing>>,
     /// The bytes of all content.
     held: Arc<AtomicU64>,
+}
+
+/// How far a scan is, for others, who can also cancel it.
+#[derive(Debug, Default)]
+pub struct ScanProgress {
+    read: AtomicU64,
+    is_cancelled: AtomicBool,
+}
+
+impl ScanProgress {
+    /// How many bytes were read.
+    pub fn bytes(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// Makes the scan end with an error.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    fn advance(&self, bytes: u64) -> std::io::Result<()> {
+        if self.is_cancelled.load(Ordering::Relaxed) {
+            return Err(std::io::Error::other("the scan was cancelled"));
+        }
+        self.read.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 /// A file as it was read.
@@ -124,6 +151,7 @@ impl FileCache {
         &self,
         path: &Path,
         metadata: &std::fs::Metadata,
+        progress: &ScanProgress,
     ) -> std::io::Result<Arc<ScannedFile>> {
         let stamp = Stamp::of(metadata);
         let known = self.shared().files.get(path).and_then(Weak::upgrade);
@@ -133,7 +161,7 @@ impl FileCache {
         {
             return Ok(Arc::clone(known));
         }
-        let read = read(path)?;
+        let read = read(path, progress)?;
         if let Some(known) = known
             && known.digest == read.digest
         {
@@ -205,7 +233,7 @@ struct ReadFile {
 }
 
 /// Digests a file with bounded memory.
-fn read(path: &Path) -> std::io::Result<ReadFile> {
+fn read(path: &Path, progress: &ScanProgress) -> std::io::Result<ReadFile> {
     let mut file = fs_err::File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
@@ -219,6 +247,7 @@ fn read(path: &Path) -> std::io::Result<ReadFile> {
         }
         hasher.update(data);
         size += data.len() as u64;
+        progress.advance(data.len() as u64)?;
         let room = START - start.len();
         start.extend_from_slice(data.get(..room).unwrap_or(data));
         content = content.filter(|_| size <= SMALL);

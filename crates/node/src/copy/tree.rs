@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::file_cache::{FileCache, ScannedFile};
+use super::file_cache::{FileCache, ScanProgress, ScannedFile};
 
 /// The most files and folders of a tree.
 pub const MAX_FILES: usize = 10_000;
@@ -136,10 +136,12 @@ impl FileCache {
         root: &Path,
         entries: &[Entry],
         executables: &BTreeSet<String>,
+        progress: &ScanProgress,
     ) -> Result<Tree, ScanError> {
         let root = fs_err::canonicalize(root).map_err(|error| read_error(root, error))?;
         let mut scan = Scan {
             cache: self,
+            progress,
             root,
             executables,
             folders: BTreeMap::new(),
@@ -166,7 +168,7 @@ impl Tree {
         entries: &[Entry],
         executables: &BTreeSet<String>,
     ) -> Result<Self, ScanError> {
-        FileCache::default().scan(root, entries, executables)
+        FileCache::default().scan(root, entries, executables, &ScanProgress::default())
     }
 
     /// Folders and their modes, parents first.
@@ -206,6 +208,7 @@ impl Tree {
 
 struct Scan<'a> {
     cache: &'a FileCache,
+    progress: &'a ScanProgress,
     root: PathBuf,
     executables: &'a BTreeSet<String>,
     folders: BTreeMap<String, u32>,
@@ -293,7 +296,7 @@ impl Scan<'_> {
                 second: real.to_owned(),
             });
         }
-        let scanned = self.cache.read(real, metadata);
+        let scanned = self.cache.read(real, metadata, self.progress);
         let scanned = scanned.map_err(|error| read_error(real, error))?;
         let is_executable = self.executables.contains(destination);
         if is_executable && scanned.has_windows_line_endings {

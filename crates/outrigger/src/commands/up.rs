@@ -94,7 +94,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         None => Manifests::default(),
     };
     if let Some(port) = args.stand_in_port {
-        StandIns::set_port(&mut manifests.clusters, port);
+        StandIns::set_port(&mut manifests, port);
     }
     let shutdown = shutdown_signal(Some(SHUTDOWN_LIMIT))?;
     let options = match &args.data {
@@ -107,7 +107,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         .await
         .context("failed to open the API server")?;
     // The server has made the data folder private.
-    let stand_ins = StandIns::start(&manifests.clusters, args.data.as_deref()).await?;
+    let stand_ins = StandIns::start(&manifests, args.data.as_deref()).await?;
     server.serve(listener)?;
     server.run_controllers();
     simulate::start(

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::{Machine, MachineRole};
-use outrigger_node::{Entry, FileCache, Tree};
+use outrigger_node::{Entry, FileCache, ScanProgress, Tree};
 
 use crate::StepError;
 use crate::lifecycle::plain_version;
@@ -105,7 +105,9 @@ impl Files {
         let programs = files.iter().filter(|it| it.file.kind == FileKind::Binary);
         let programs: BTreeSet<String> = programs.map(|it| it.destination.clone()).collect();
         let (cache, root) = (self.cache.clone(), self.root.clone());
-        let scan = tokio::task::spawn_blocking(move || cache.scan(&root, &entries, &programs));
+        let scan = tokio::task::spawn_blocking(move || {
+            cache.scan(&root, &entries, &programs, &ScanProgress::default())
+        });
         let scanned = scan.await.map_err(|_| {
             StepError::Provider("the scan of the provider folder panicked".to_owned())
         })?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use futures::StreamExt as _;
+use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::step::FlowName;
 use serde_json::{Value, json};
 
@@ -113,12 +114,33 @@ impl Case {
             Change::Version if self.flow == FlowName::Upgrade => {
                 counts.extend(of_flow[..=self.at].iter().map(|hook| (*hook, 2)));
             }
+            // What is installed already is upgraded.
+            Change::Version if self.is_partly_installed() => {
+                counts.extend(hooks(FlowName::Upgrade).iter().map(|hook| (*hook, 1)));
+            }
             Change::NewMachine if !is_deletion => {
                 counts.extend([(("PreInstall", 3), 1), (("PostInstall", 3), 1)]);
             }
             _ => {}
         }
         counts
+    }
+
+    /// Whether a machine has the first version when another one comes.
+    fn is_partly_installed(&self) -> bool {
+        let is_after = |hook| matches!(hook, "PostInstall" | "PostClusterInstall");
+        let (hook, _) = hooks(self.flow)[self.at];
+        self.change == Change::Version && self.flow == FlowName::Create && is_after(hook)
+    }
+
+    async fn until_installed(&self, fixture: &Fixture, machine: u8) {
+        let name = format!("{}-{}", self.name(), self.ip(machine).replace('.', "-"));
+        fixture
+            .until_machine(&name, |machine| {
+                let version = machine.status.as_ref().and_then(|it| it.version.as_ref());
+                version.is_some()
+            })
+            .await;
     }
 
     fn patch(&self, files: &[Value]) -> Value {
@@ -156,6 +178,9 @@ impl Case {
             _ => {}
         }
         fixture.machines.until_begun(&address, hook).await;
+        if self.is_partly_installed() {
+            self.until_installed(fixture, 3 - machine).await;
+        }
         let files = serde_json::to_value(&cluster.spec.features.files).unwrap();
         let patch = self.patch(files.as_array().unwrap());
         fixture.patch(&name, json!({"spec": patch})).await;
@@ -180,13 +205,14 @@ impl Case {
         }
         fixture.until_running(&self.name()).await;
         if self.change == Change::NewMachine {
-            let added = format!("{}-{}", self.name(), self.ip(3).replace('.', "-"));
-            fixture
-                .until_machine(&added, |machine| {
-                    let version = machine.status.as_ref().and_then(|it| it.version.as_ref());
-                    version.is_some()
-                })
-                .await;
+            self.until_installed(fixture, 3).await;
+        }
+        if self.change == Change::Version {
+            let is_upgraded = |cluster: &Cluster| {
+                let status = cluster.status.as_ref().unwrap();
+                status.phase == ClusterPhase::Running && status.version.as_deref() == Some("1.2.0")
+            };
+            fixture.until(&self.name(), is_upgraded).await;
         }
     }
 

@@ -95,3 +95,20 @@ async fn without_an_operator_the_step_times_out() {
     );
     fixture.close().await;
 }
+
+#[tokio::test]
+async fn a_retry_of_a_delegated_step_waits_for_a_new_report() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", features("EnsureCilium", "1h")).await;
+    fixture.until("a", delegated("EnsureCilium")).await;
+    report(&fixture, "a", "EnsureCilium", "False", "no network").await;
+    let has_failed =
+        |cluster: &Cluster| cluster.status.as_ref().unwrap().phase == ClusterPhase::Failed;
+    fixture.until("a", has_failed).await;
+    let retry = json!({"metadata": {"annotations": {"outrigger.dev/retry": "1"}}});
+    fixture.patch("a", retry).await;
+    fixture.until("a", delegated("EnsureCilium")).await;
+    report(&fixture, "a", "EnsureCilium", "True", "").await;
+    fixture.until_running("a").await;
+    fixture.close().await;
+}

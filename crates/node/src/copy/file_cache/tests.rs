@@ -24,7 +24,10 @@ fn scan(cache: &FileCache, root: &Path, source: &str, destination: &str) -> Tree
         source: source.into(),
         destination: destination.to_owned(),
     }];
-    cache.scan(root, &entries, &BTreeSet::new()).unwrap()
+    let progress = ScanProgress::default();
+    cache
+        .scan(root, &entries, &BTreeSet::new(), &progress)
+        .unwrap()
 }
 
 fn held(cache: &FileCache) -> u64 {
@@ -121,9 +124,19 @@ fn a_script_that_grows_while_it_is_read_is_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     fs_err::write(&path, vec![1; usize::try_from(SMALL).unwrap() + 1]).unwrap();
-    assert!(read(&path).unwrap().content.is_none());
+    assert!(
+        read(&path, &ScanProgress::default())
+            .unwrap()
+            .content
+            .is_none()
+    );
     fs_err::write(&path, vec![1; usize::try_from(SMALL).unwrap()]).unwrap();
-    assert!(read(&path).unwrap().content.is_some());
+    assert!(
+        read(&path, &ScanProgress::default())
+            .unwrap()
+            .content
+            .is_some()
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use anyhow::{anyhow, bail, ensure};
 use outrigger_api::annotation::ALLOW_DOWNGRADE;
 use outrigger_api::cluster::{Cluster, ClusterType};
+use outrigger_api::machine::Machine;
 use outrigger_cluster::lifecycle;
 
 use super::change::{ChangeFlags, Outcome};
@@ -90,7 +91,9 @@ pub(super) async fn upgrade(
     }
     let mut changed = cluster.clone();
     version.clone_into(&mut changed.spec.version);
-    let downgrade = lifecycle::refused_downgrade(&changed);
+    let machines = super::machines(connection, name).await?;
+    let machines: Vec<&Machine> = machines.iter().collect();
+    let downgrade = lifecycle::refused_downgrade(&changed, &machines);
     if let Some(reason) = downgrade.as_ref().filter(|_| !force) {
         return Err(anyhow!("cluster {name} is not downgraded: {reason}"))
             .hint("--force does it nevertheless; Kubernetes does not support downgrades");

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
+use outrigger_api::annotation::APPLIED_DIGEST;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
 
 use crate::commands::cluster::file::Manifests;
+use crate::report::note;
 
 const FIELD_MANAGER: &str = "outrigger-up";
 
@@ -23,25 +25,68 @@ pub(super) fn files_root(manifest: &Path) -> PathBuf {
     std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned())
 }
 
-/// Creates the clusters, and applies those that have a name, their workers and Secrets. Returns the names of the clusters.
+/// Creates the clusters, and applies those that have a name, their workers and Secrets. A cluster whose manifest was applied
+/// before stays as it is, with its workers. Returns the names of the clusters.
 pub(super) async fn apply(client: &Client, manifests: Manifests) -> anyhow::Result<Vec<String>> {
     manifests.apply_secrets(client, "default", false).await?;
-    let api: Api<Cluster> = Api::all(client.clone());
-    let parameters = PatchParams::apply(FIELD_MANAGER).force();
+    let Manifests {
+        clusters,
+        mut machines,
+        ..
+    } = manifests;
     let mut names = Vec::new();
-    for cluster in manifests.clusters {
-        let applied = match cluster.metadata.name.clone() {
-            None => api.create(&PostParams::default(), &cluster).await,
-            Some(name) => api.patch(&name, &parameters, &Patch::Apply(&cluster)).await,
-        };
-        let applied = applied.context("failed to create the cluster")?;
-        names.push(applied.name_any());
+    for cluster in clusters {
+        let name = cluster.metadata.name.clone();
+        let is_own = |machine: &Machine| Some(&machine.spec.cluster) == name.as_ref();
+        let (own, others) = machines.into_iter().partition(is_own);
+        machines = others;
+        names.push(apply_cluster(client, cluster, own).await?);
     }
+    apply_machines(client, machines).await?;
+    Ok(names)
+}
+
+async fn apply_cluster(
+    client: &Client,
+    mut cluster: Cluster,
+    workers: Vec<Machine>,
+) -> anyhow::Result<String> {
+    let api: Api<Cluster> = Api::all(client.clone());
+    let Some(name) = cluster.metadata.name.clone() else {
+        let created = api.create(&PostParams::default(), &cluster).await;
+        return Ok(created.context("failed to create the cluster")?.name_any());
+    };
+    let digest = digest(&cluster, &workers)?;
+    let existing = api.get_opt(&name).await;
+    let existing = existing.with_context(|| format!("failed to read cluster {name}"))?;
+    if existing.is_some_and(|it| it.annotations().get(APPLIED_DIGEST) == Some(&digest)) {
+        note(&format!(
+            "cluster {name} is left as it is: its manifest has not changed since it was applied"
+        ));
+        return Ok(name);
+    }
+    let annotations = cluster.metadata.annotations.get_or_insert_default();
+    annotations.insert(APPLIED_DIGEST.to_owned(), digest);
+    let parameters = PatchParams::apply(FIELD_MANAGER).force();
+    let applied = api.patch(&name, &parameters, &Patch::Apply(&cluster)).await;
+    applied.with_context(|| format!("failed to apply cluster {name}"))?;
+    apply_machines(client, workers).await?;
+    Ok(name)
+}
+
+/// Identifies the contents of a manifest. They include credentials.
+fn digest(cluster: &Cluster, workers: &[Machine]) -> anyhow::Result<String> {
+    let contents = serde_json::to_vec(&(cluster, workers))?;
+    Ok(outrigger_oci::Digest::of(&contents).to_string())
+}
+
+async fn apply_machines(client: &Client, machines: Vec<Machine>) -> anyhow::Result<()> {
     let api: Api<Machine> = Api::all(client.clone());
-    for machine in manifests.machines {
+    let parameters = PatchParams::apply(FIELD_MANAGER).force();
+    for machine in machines {
         let name = machine.name_any();
         let applied = api.patch(&name, &parameters, &Patch::Apply(&machine)).await;
-        applied.with_context(|| format!("failed to create machine {name}"))?;
+        applied.with_context(|| format!("failed to apply machine {name}"))?;
     }
-    Ok(names)
+    Ok(())
 }

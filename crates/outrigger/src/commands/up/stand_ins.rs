@@ -1,5 +1,6 @@
 //! Stand-in machines of `up --cluster`: processes with a root directory and an SSH server of their own, on loopback addresses.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use outrigger_node::stand_in::{Programs, StandIn};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::Child;
 
+use crate::commands::cluster::file::Manifests;
 use crate::commands::machine::stand_in::{PASSWORD, READY, SEED};
 use crate::report::{HintExt as _, note};
 
@@ -33,17 +35,21 @@ pub(super) struct StandIns {
 
 impl StandIns {
     /// Gives the stand-in machines of clusters another port than that of the manifest.
-    pub(super) fn set_port(clusters: &mut [Cluster], port: u16) {
-        let clusters = clusters.iter_mut().filter(|cluster| is_stand_in(cluster));
-        for access in clusters.flat_map(|cluster| &mut cluster.spec.machines) {
+    pub(super) fn set_port(manifests: &mut Manifests, port: u16) {
+        let names = stand_in_clusters(&manifests.clusters);
+        let clusters = manifests.clusters.iter_mut();
+        let clusters = clusters.filter(|cluster| is_stand_in(cluster));
+        let workers = manifests.machines.iter_mut();
+        let workers = workers.filter(|machine| names.contains(&machine.spec.cluster));
+        let machines = clusters.flat_map(|cluster| &mut cluster.spec.machines);
+        for access in machines.chain(workers.map(|machine| &mut machine.spec.access)) {
             access.port = port;
         }
     }
 
     /// Starts the machines of all clusters that ask for it.
-    pub(super) async fn start(clusters: &[Cluster], data: Option<&Path>) -> anyhow::Result<Self> {
-        let machines = clusters.iter().filter(|cluster| is_stand_in(cluster));
-        let machines: Vec<&MachineAccess> = machines.flat_map(|it| &it.spec.machines).collect();
+    pub(super) async fn start(manifests: &Manifests, data: Option<&Path>) -> anyhow::Result<Self> {
+        let machines = machines(manifests);
         let directory = match data {
             Some(data) => data.join("machines"),
             None if machines.is_empty() => PathBuf::new(),
@@ -59,9 +65,7 @@ impl StandIns {
             let started = stand_ins.start_machine(access).await;
             let started = started
                 .with_context(|| format!("failed to start a stand-in for {}", access.address()));
-            let process =
-                started.hint("stand-in machines need Linux, and root rights or user namespaces")?;
-            stand_ins.processes.push(process);
+            stand_ins.processes.push(started?);
         }
         if !machines.is_empty() {
             let directory = stand_ins.directory.display();
@@ -77,7 +81,9 @@ impl StandIns {
         let address: std::net::IpAddr = access.ip.parse()?;
         ensure!(address.is_loopback(), "{address} is not a loopback address");
         ensure!(access.username == "root", "the user must be root");
-        let password = access.password.as_ref().context("there is no password")?;
+        let password = access.password.as_ref().context("there is no password");
+        let password = password
+            .hint("a stand-in machine needs `password` in the manifest, not `secretRef`")?;
         let name = format!("machine-{}", access.ip.replace(['.', ':'], "-"));
         let stand_in = StandIn::create(&self.directory.join(&name), &name, Programs::Host)?;
         let settings = stand_in.path(SETTINGS);
@@ -114,11 +120,16 @@ impl StandIns {
             "--folder",
             SETTINGS,
         ];
-        let mut process = stand_in.start(&init)?;
-        tokio::time::timeout(READY_TIMEOUT, until_ready(&mut process))
+        let started = async {
+            let mut process = stand_in.start(&init)?;
+            tokio::time::timeout(READY_TIMEOUT, until_ready(&mut process))
+                .await
+                .context("the machine does not become ready")??;
+            anyhow::Ok(process)
+        };
+        started
             .await
-            .context("the machine does not become ready")??;
-        Ok(process)
+            .hint("stand-in machines need Linux, and root rights or user namespaces")
     }
 
     /// Stops all machines and removes their directories.
@@ -156,6 +167,25 @@ fn ensure_free(machines: &[&MachineAccess]) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The machines of clusters that ask for stand-ins: the control plane and workers.
+fn machines(manifests: &Manifests) -> Vec<&MachineAccess> {
+    let names = stand_in_clusters(&manifests.clusters);
+    let clusters = manifests.clusters.iter();
+    let clusters = clusters.filter(|cluster| is_stand_in(cluster));
+    let workers = manifests.machines.iter();
+    let workers = workers.filter(|machine| names.contains(&machine.spec.cluster));
+    let machines = clusters.flat_map(|cluster| &cluster.spec.machines);
+    machines
+        .chain(workers.map(|machine| &machine.spec.access))
+        .collect()
+}
+
+fn stand_in_clusters(clusters: &[Cluster]) -> BTreeSet<String> {
+    let clusters = clusters.iter().filter(|cluster| is_stand_in(cluster));
+    let names = clusters.filter_map(|cluster| cluster.metadata.name.clone());
+    names.collect()
+}
+
 fn is_stand_in(cluster: &Cluster) -> bool {
     let annotations = cluster.metadata.annotations.as_ref();
     annotations.is_some_and(|all| {
@@ -180,6 +210,7 @@ async fn until_ready(process: &mut Child) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use outrigger_api::machine::Machine;
     use serde_json::json;
 
     use super::*;
@@ -193,24 +224,50 @@ mod tests {
         .unwrap()
     }
 
+    fn worker(cluster: &str) -> Machine {
+        serde_json::from_value(json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Machine", "metadata": {"name": "w"},
+            "spec": {"cluster": cluster, "role": "Worker", "ip": "127.0.0.2", "port": 22},
+        }))
+        .unwrap()
+    }
+
+    fn manifests(clusters: Vec<Cluster>, machines: Vec<Machine>) -> Manifests {
+        Manifests {
+            clusters,
+            machines,
+            ..Manifests::default()
+        }
+    }
+
     #[test]
     fn only_stand_in_machines_get_another_port() {
-        let mut clusters = [
-            cluster(&json!({STAND_IN_MACHINES: "true"}), 2222),
-            cluster(&json!({}), 22),
-        ];
-        StandIns::set_port(&mut clusters, 2200);
-        let ports = clusters.map(|cluster| cluster.spec.machines[0].port);
-        assert_eq!(ports, [2200, 22]);
+        let mut real = cluster(&json!({}), 22);
+        real.metadata.name = Some("real".to_owned());
+        let stand_in = cluster(&json!({STAND_IN_MACHINES: "true"}), 2222);
+        let mut manifests = manifests(vec![stand_in, real], vec![worker("a"), worker("real")]);
+        StandIns::set_port(&mut manifests, 2200);
+        let ports = manifests.clusters.iter().map(|it| it.spec.machines[0].port);
+        assert_eq!(ports.collect::<Vec<_>>(), [2200, 22]);
+        let ports = manifests.machines.iter().map(|it| it.spec.access.port);
+        assert_eq!(ports.collect::<Vec<_>>(), [2200, 22]);
+    }
+
+    #[test]
+    fn workers_of_a_stand_in_cluster_are_stand_ins_too() {
+        let stand_in = cluster(&json!({STAND_IN_MACHINES: "true"}), 2222);
+        let manifests = manifests(vec![stand_in], vec![worker("a"), worker("other")]);
+        let addresses: Vec<&str> = machines(&manifests).iter().map(|it| &*it.ip).collect();
+        assert_eq!(addresses, ["127.0.0.1", "127.0.0.2"]);
     }
 
     #[tokio::test]
     async fn an_address_in_use_is_named_before_a_machine_starts() {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
-        let clusters = [cluster(&json!({STAND_IN_MACHINES: "true"}), port)];
+        let clusters = vec![cluster(&json!({STAND_IN_MACHINES: "true"}), port)];
         let folder = tempfile::tempdir().unwrap();
-        let error = StandIns::start(&clusters, Some(folder.path())).await;
+        let error = StandIns::start(&manifests(clusters, Vec::new()), Some(folder.path())).await;
         let error = error.unwrap_err().to_string();
         let expected = format!("127.0.0.1:{port} is in use, perhaps by another outrigger up");
         assert_eq!(error, expected);
