@@ -175,7 +175,7 @@ mod tests {
         let delegated = flow(task(TaskState::Delegated, "2"));
         let waiting = conditions(&delegated, after(&failed, &ended), None);
         assert_eq!(waiting[0].status, ConditionStatus::Unknown);
-        let mut reported = waiting.clone();
+        let mut reported = waiting;
         reported[0].status = ConditionStatus::True;
         let kept = conditions(&delegated, after(&delegated, &reported), None);
         assert_eq!(kept, reported);

@@ -114,14 +114,12 @@ impl TreeCache {
             Some(scan) => scan,
             None => start(self.files.clone(), occasion.clone(), root)?,
         };
-        match timeout(MAX_WAIT, &mut scan.task).await {
-            Ok(ended) => Ok(ended.map_err(|_| Error::Panicked)??),
-            Err(_) => {
-                let bytes = scan.progress.bytes();
-                *running = Some(scan);
-                Err(Error::Reading(bytes))
-            }
+        if let Ok(ended) = timeout(MAX_WAIT, &mut scan.task).await {
+            return Ok(ended.map_err(|_| Error::Panicked)??);
         }
+        let bytes = scan.progress.bytes();
+        *running = Some(scan);
+        Err(Error::Reading(bytes))
     }
 
     fn cached(&self, occasion: &Occasion) -> Option<Tree> {
