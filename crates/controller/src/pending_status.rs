@@ -68,10 +68,17 @@ impl PendingStatus {
             .retain(|condition| condition.kind != kind);
     }
 
-    /// Sets `observedGeneration` of all conditions: those that were not updated still hold.
+    /// Sets `observedGeneration` of the conditions that were not updated and hold for this generation: all if it is
+    /// installed, else only Ready, which reports that it is not.
     pub(crate) fn confirm_conditions(&mut self) {
+        if self.status.observed_generation != self.generation {
+            return;
+        }
+        let is_installed = self.status.installed_generation == self.generation;
         for condition in &mut self.status.conditions {
-            condition.observed_generation = self.generation;
+            if is_installed || condition.kind == READY {
+                condition.observed_generation = self.generation;
+            }
         }
     }
 
