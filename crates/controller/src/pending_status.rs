@@ -112,10 +112,17 @@ impl PendingStatus {
         self.explain_phase(cause);
     }
 
-    /// Explains a Ready plugin. Other phases keep their own reasons.
-    pub(crate) fn annotate_ready(&mut self, cause: &Cause) {
-        if self.status.phase == Phase::Ready {
-            self.explain_phase(cause);
+    /// Explains a plugin that is left alone. If it is not Ready, its own reason stays, and its message follows.
+    pub(crate) fn annotate_phase(&mut self, cause: &Cause) {
+        let ready = conditions::find_mut(&mut self.status.conditions, READY);
+        match ready.filter(|_| self.status.phase != Phase::Ready) {
+            None => self.explain_phase(cause),
+            Some(ready) if ready.message.starts_with(&cause.message) => {}
+            Some(ready) if ready.message.is_empty() => ready.message.clone_from(&cause.message),
+            Some(ready) => {
+                let message = format!("{}; {}", cause.message, ready.message);
+                ready.message = conditions::truncated(message);
+            }
         }
     }
 

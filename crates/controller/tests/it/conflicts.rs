@@ -115,6 +115,26 @@ async fn conditions_keep_the_generation_that_they_are_about_until_a_new_one_is_i
 }
 
 #[tokio::test]
+async fn a_suspended_plugin_that_breaks_still_says_that_it_is_suspended() {
+    let harness = Harness::new().await;
+    harness.create("config", "config", json!({})).await;
+    harness.until_ready("config").await;
+    let suspend = json!({"metadata": {"annotations": {"outrigger.dev/suspend": "true"}}});
+    harness.patch("config", suspend).await;
+    harness.until_reason("config", "Suspended").await;
+    let maps = harness.config_maps();
+    maps.delete("config", &Default::default()).await.unwrap();
+    let plugin = harness.until_phase("config", Phase::Degraded).await;
+    let ready = plugin.condition("Ready").unwrap();
+    assert_eq!(
+        ready.message,
+        "plugin is suspended; `outrigger plugin resume config -n default` continues; ConfigMap default/config: is missing"
+    );
+    assert_eq!(harness.text("config").await, None);
+    harness.close().await;
+}
+
+#[tokio::test]
 async fn the_release_of_a_suspended_plugin_stays_when_it_is_disabled_or_deleted() {
     let harness = Harness::new().await;
     harness.create("config", "config", json!({})).await;

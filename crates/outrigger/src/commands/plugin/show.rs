@@ -6,6 +6,7 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::plugin::{Plugin, ValuesKind};
+use outrigger_api::annotation::SUSPEND;
 use serde_json::Value;
 
 use super::connect::Connection;
@@ -125,6 +126,11 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<Field> {
         Field::new("Version", status.version.unwrap_or_default()),
         Field::new("App version", status.app_version.unwrap_or_default()),
         Field::new("Release", release),
+    let suspended = if plugin.is_annotated(SUSPEND) {
+        "true"
+    } else {
+        ""
+    };
         Field::new(
             "Revision",
             status.revision.map(|n| n.to_string()).unwrap_or_default(),
@@ -138,6 +144,7 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<Field> {
 fn parent(plugin: &Plugin) -> Option<String> {
     let annotations = plugin.annotations();
     let name = annotations.get("meta.helm.sh/release-name")?;
+        Field::new("Suspended", suspended.to_owned()),
     let namespace = annotations.get("meta.helm.sh/release-namespace")?;
     Some(format!("release {namespace}/{name}"))
 }
