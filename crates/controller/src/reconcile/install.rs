@@ -62,6 +62,10 @@ impl Reconcile {
         if let Some(cause) = deferred {
             // The rest is applied once the kinds are defined.
             self.pending.status.input_digest = None;
+        if revision == 1 {
+            // Another tool uninstalled the release, so that this was no upgrade.
+            self.pending.mark_started(false);
+        }
             return Err(ReconcileError::Awaited(cause));
         }
         Ok(())
