@@ -309,7 +309,8 @@ fn failures(recorder: &mut Recorder) {
     recorder.run("plugin install web ./charts/web-1.0.0 -n nowhere");
     recorder.run("plugin install web ./charts/web-1.0.0 -n nowhere --create-namespace --rollback-on-failure --wait");
     recorder.run("plugin uninstall web -n nowhere --wait");
-    recorder.run("plugin install lost ./charts/lost --wait");
+    recorder.run("plugin install lost ./charts/lost --dry-run");
+    recorder.run("plugin install lost --repo file:///nowhere/charts --wait");
     recorder.run("plugin install typed ./charts/web-1.0.0 --set replicas=many --wait");
     recorder.run("plugin install newer ./charts/web-1.0.0 --version 9 --wait");
     recorder.run("plugin install waits ./charts/web-1.0.0 --depends-on nobody --wait --timeout 2s");
