@@ -297,6 +297,7 @@ fn failures(recorder: &mut Recorder) {
     );
     recorder.run("plugin show nowhere");
     recorder.run("plugin show wbe");
+    recorder.run("plugin enable wbe");
     recorder.run("plugin install -F typo.yaml");
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
@@ -408,6 +409,7 @@ fn repositories(recorder: &mut Recorder) {
     recorder.run("repository add local ./charts");
     recorder.run("repository search web");
     recorder.run("repository add local ./charts");
+    recorder.run("repository remove locl");
     recorder.run("repository remove local");
     recorder.run("repository add typo htps://charts.example.com");
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
