@@ -129,8 +129,14 @@ fn default_kubeconfig() -> Result<Kubeconfig, KubeconfigError> {
 }
 
 /// The messages of these errors include those of their sources.
-fn without_source(error: impl std::error::Error) -> anyhow::Error {
-    anyhow!("{error}")
+fn without_source(error: KubeconfigError) -> anyhow::Error {
+    match error {
+        // Its message has the path in quotes twice.
+        KubeconfigError::ReadConfig(source, path) => {
+            anyhow!("failed to read {}: {source}", path.display())
+        }
+        error => anyhow!("{error}"),
+    }
 }
 
 impl Connection {
