@@ -71,7 +71,7 @@ fn message(task: &TaskStatus) -> String {
         TaskState::Running if attempt > 1 => format!("attempt {attempt} is running"),
         TaskState::Running | TaskState::Waiting | TaskState::Done => String::new(),
         TaskState::Skipped => "skipped, because spec.features.skipConditions lists it".to_owned(),
-        TaskState::Delegated => format!("waiting for {owner} until {deadline}"),
+        TaskState::Delegated => format!("waiting for {owner} until {}", seconds(deadline)),
         TaskState::Retrying => format!(
             "attempt {attempt} failed, next try at {}: {}",
             seconds(task.next_try.as_deref().unwrap_or("once")),

@@ -108,6 +108,15 @@ pub(crate) fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Co
     conditions.iter().find(|condition| condition.kind == kind)
 }
 
+pub(crate) fn find_mut<'a>(
+    conditions: &'a mut [Condition],
+    kind: &str,
+) -> Option<&'a mut Condition> {
+    conditions
+        .iter_mut()
+        .find(|condition| condition.kind == kind)
+}
+
 pub(crate) fn is_true(conditions: &[Condition], kind: &str) -> bool {
     find(conditions, kind).is_some_and(|condition| condition.status == ConditionStatus::True)
 }
@@ -116,7 +125,7 @@ pub(crate) fn format_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn truncated(message: String) -> String {
+pub(crate) fn truncated(message: String) -> String {
     match message.char_indices().nth(MAX_MESSAGE) {
         None => message,
         Some((end, _)) => format!("{} …", &message[..end]),

@@ -68,10 +68,17 @@ impl PendingStatus {
             .retain(|condition| condition.kind != kind);
     }
 
-    /// Sets `observedGeneration` of all conditions: those that were not updated still hold.
+    /// Sets `observedGeneration` of the conditions that were not updated and hold for this generation: all if it is
+    /// installed, else only Ready, which reports that it is not.
     pub(crate) fn confirm_conditions(&mut self) {
+        if self.status.observed_generation != self.generation {
+            return;
+        }
+        let is_installed = self.status.installed_generation == self.generation;
         for condition in &mut self.status.conditions {
-            condition.observed_generation = self.generation;
+            if is_installed || condition.kind == READY {
+                condition.observed_generation = self.generation;
+            }
         }
     }
 
@@ -105,10 +112,17 @@ impl PendingStatus {
         self.explain_phase(cause);
     }
 
-    /// Explains a Ready plugin. Other phases keep their own reasons.
-    pub(crate) fn annotate_ready(&mut self, cause: &Cause) {
-        if self.status.phase == Phase::Ready {
-            self.explain_phase(cause);
+    /// Explains a plugin that is left alone. If it is not Ready, its own reason stays, and its message follows.
+    pub(crate) fn annotate_phase(&mut self, cause: &Cause) {
+        let ready = conditions::find_mut(&mut self.status.conditions, READY);
+        match ready.filter(|_| self.status.phase != Phase::Ready) {
+            None => self.explain_phase(cause),
+            Some(ready) if ready.message.starts_with(&cause.message) => {}
+            Some(ready) if ready.message.is_empty() => ready.message.clone_from(&cause.message),
+            Some(ready) => {
+                let message = format!("{}; {}", cause.message, ready.message);
+                ready.message = conditions::truncated(message);
+            }
         }
     }
 

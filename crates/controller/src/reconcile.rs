@@ -204,7 +204,7 @@ impl Reconcile {
             self.update_health();
             let message = format!("plugin is suspended; {resume}");
             self.pending
-                .annotate_ready(&Cause::new(Reason::Suspended, message));
+                .annotate_phase(&Cause::new(Reason::Suspended, message));
             return;
         }
         let awaited = if plugin.spec.enabled {

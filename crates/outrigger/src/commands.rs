@@ -22,6 +22,7 @@ mod registry_flags;
 pub(crate) mod repository;
 pub(crate) mod runtime;
 pub(crate) mod serve;
+mod similar_name;
 pub(crate) mod size;
 pub(crate) mod stack;
 pub(crate) mod up;

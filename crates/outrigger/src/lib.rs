@@ -14,6 +14,7 @@ mod atomic_file;
 mod commands;
 mod input_file;
 mod logging;
+mod plural;
 mod printable;
 mod printer;
 mod report;

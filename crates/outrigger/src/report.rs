@@ -69,7 +69,8 @@ pub(crate) fn lines(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", printable::lines(text));
 }
 
-fn text(error: &anyhow::Error) -> String {
+/// The message of an error, its causes and its hints.
+pub(crate) fn text(error: &anyhow::Error) -> String {
     let mut text = format!("Error: {error}\n");
     for cause in error.chain().skip(1) {
         text.push_str(&format!("  caused by: {cause}\n"));

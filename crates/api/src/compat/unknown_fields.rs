@@ -1,4 +1,4 @@
-//! Finds fields in objects of our kinds that the kinds do not have, or whose values have another type.
+//! Finds fields in objects of our kinds that the kinds do not have, or whose values are not of their type.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -66,6 +66,7 @@ fn check_type(value: &Value, schema: &Value, path: &str) -> Result<(), Error> {
     if !is_met {
         return Err(mismatch(path, expected, value));
     }
+    check_choice(value, schema, path)?;
     let is_base64 = |text: &str| STANDARD.decode(text.trim()).is_ok();
     if schema["format"] == "byte" && !value.as_str().is_some_and(is_base64) {
         // The value may be a credential, which is not printed.
@@ -76,6 +77,19 @@ fn check_type(value: &Value, schema: &Value, path: &str) -> Result<(), Error> {
         });
     }
     Ok(())
+}
+
+/// Checks a value of which the schema lists all that are allowed.
+fn check_choice(value: &Value, schema: &Value, path: &str) -> Result<(), Error> {
+    let Some(choices) = schema["enum"].as_array() else {
+        return Ok(());
+    };
+    if choices.contains(value) {
+        return Ok(());
+    }
+    let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+    let reason = format!("{value} is not one of {}", choices.join(", "));
+    Err(Error::invalid(path, reason))
 }
 
 fn check_object(fields: &Map<String, Value>, schema: &Value, path: &str) -> Result<(), Error> {

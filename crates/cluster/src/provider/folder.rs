@@ -146,6 +146,10 @@ pub enum Finding {
     },
     #[error("{path} is not listed in {INDEX}")]
     Unlisted { path: String },
+    #[error(
+        "there is no release: no file is in VERSION/ARCHITECTURE/bin, images, packages or templates"
+    )]
+    NoRelease,
     #[error("Kubernetes {kubernetes} for {architecture} has no {kind} {name}")]
     Incomplete {
         kubernetes: String,
@@ -227,10 +231,19 @@ impl Folder {
         let names: BTreeSet<&str> = listed().map(|file| &*file.path).collect();
         let unlisted = files.keys().filter(|path| !names.contains(path.as_str()));
         let unlisted = unlisted.filter(|path| *path != INDEX);
-        differences
+        let no_release = self.releases.is_empty().then_some(Finding::NoRelease);
+        let findings = no_release.into_iter().chain(differences);
+        findings
             .chain(incomplete)
             .chain(unlisted.cloned().map(|path| Finding::Unlisted { path }))
             .collect()
+    }
+
+    /// Files of the folder that are not in the index. They have to be in the folder of a kind.
+    pub fn unlisted(&self, files: &BTreeMap<String, Content>) -> Vec<Finding> {
+        let mut findings = self.check(files);
+        findings.retain(|finding| matches!(finding, Finding::Unlisted { .. }));
+        findings
     }
 
     fn validate(&self) -> Result<(), IndexError> {

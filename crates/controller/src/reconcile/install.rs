@@ -15,6 +15,7 @@ use crate::objects::release_record;
 use crate::observe::ResolvedInputs;
 use crate::observed::{AppliedObjects, InterruptedCorrection};
 use crate::release_ref::ClusterRef;
+use crate::sources::SourceContent;
 use crate::watch_event::parse_resource_version;
 
 impl Reconcile {
@@ -30,6 +31,9 @@ impl Reconcile {
         self.invalidate_digest().await?;
         let progress = self.progress();
         let result = self.apply(inputs, Mode::Deploy, &progress).await;
+        if result.is_err() {
+            self.record_attempt(inputs, &progress);
+        }
         match progress.rolled_back() {
             None if result.is_err() => {
                 // The record lists all objects. The inventory lists those that exist.
@@ -42,7 +46,11 @@ impl Reconcile {
                 self.pending.status.revision = Some(i64::from(revision));
                 self.pending.status.record_version = None;
             }
-            Some(RolledBack::Uninstalled) => self.pending.status.inventory.clear(),
+            Some(RolledBack::Uninstalled) => {
+                let status = &mut self.pending.status;
+                status.inventory.clear();
+                (status.chart, status.version, status.app_version) = (None, None, None);
+            }
         }
         let outcome = result?;
         let revision = outcome.revision;
@@ -54,6 +62,10 @@ impl Reconcile {
         self.retry.drift_corrections = 0;
         self.pending.status.attempts = 0;
         self.pending.status.failed_digest = None;
+        if revision == 1 {
+            // Another tool uninstalled the release, so that this was no upgrade.
+            self.pending.mark_started(false);
+        }
         self.pending.mark_applied(revision);
         let corrected = self.retry.interrupted_correction.take();
         if let Some(corrected) = corrected.filter(|known| known.digest == inputs.digest) {
@@ -65,6 +77,25 @@ impl Reconcile {
             return Err(ReconcileError::Awaited(cause));
         }
         Ok(())
+    }
+
+    /// Reports what was rendered although it could not be applied and, if nothing was deployed before, of which chart.
+    fn record_attempt(&mut self, inputs: &ResolvedInputs, progress: &Progress) {
+        let Some(objects) = progress.rendered_objects() else {
+            return;
+        };
+        self.pending.mark_rendered(objects);
+        let status = &mut self.pending.status;
+        if status.revision.is_some() {
+            return;
+        }
+        if let SourceContent::Chart(fetched) = &inputs.content {
+            let metadata = &fetched.chart.metadata;
+            let app_version = &metadata.app_version;
+            status.chart = Some(metadata.name.clone());
+            status.version = Some(fetched.version.clone());
+            status.app_version = (!app_version.is_empty()).then(|| app_version.clone());
+        }
     }
 
     pub(super) async fn correct_drift(

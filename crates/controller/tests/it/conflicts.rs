@@ -88,6 +88,53 @@ async fn a_suspended_plugin_is_left_alone_until_it_is_resumed() {
 }
 
 #[tokio::test]
+async fn conditions_keep_the_generation_that_they_are_about_until_a_new_one_is_installed() {
+    let harness = Harness::new().await;
+    harness.create("config", "config", json!({})).await;
+    let installed = harness.until_ready("config").await.metadata.generation;
+    let suspend = json!({"metadata": {"annotations": {"outrigger.dev/suspend": "true"}}, "spec": {"values": {"text": "new"}}});
+    let awaited = json!({"metadata": {"annotations": {"outrigger.dev/suspend": null}}, "spec": {"dependencies": [{"name": "none"}]}});
+    for patch in [suspend, awaited] {
+        harness.patch("config", patch).await;
+        let plugin = harness.until_phase("config", Phase::Waiting).await;
+        let generation = |kind: &str| plugin.condition(kind).unwrap().observed_generation;
+        assert_eq!(generation("Ready"), plugin.metadata.generation);
+        assert_ne!(plugin.metadata.generation, installed);
+        for kind in ["Rendered", "Applied", "Healthy"] {
+            assert_eq!(generation(kind), installed, "{kind}");
+        }
+    }
+    harness
+        .patch("config", json!({"spec": {"dependencies": null}}))
+        .await;
+    let plugin = harness.until_ready("config").await;
+    for condition in plugin.status.unwrap().conditions {
+        assert_eq!(condition.observed_generation, plugin.metadata.generation);
+    }
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_suspended_plugin_that_breaks_still_says_that_it_is_suspended() {
+    let harness = Harness::new().await;
+    harness.create("config", "config", json!({})).await;
+    harness.until_ready("config").await;
+    let suspend = json!({"metadata": {"annotations": {"outrigger.dev/suspend": "true"}}});
+    harness.patch("config", suspend).await;
+    harness.until_reason("config", "Suspended").await;
+    let maps = harness.config_maps();
+    maps.delete("config", &Default::default()).await.unwrap();
+    let plugin = harness.until_phase("config", Phase::Degraded).await;
+    let ready = plugin.condition("Ready").unwrap();
+    assert_eq!(
+        ready.message,
+        "plugin is suspended; `outrigger plugin resume config -n default` continues; ConfigMap default/config: is missing"
+    );
+    assert_eq!(harness.text("config").await, None);
+    harness.close().await;
+}
+
+#[tokio::test]
 async fn the_release_of_a_suspended_plugin_stays_when_it_is_disabled_or_deleted() {
     let harness = Harness::new().await;
     harness.create("config", "config", json!({})).await;

@@ -376,3 +376,46 @@ async fn an_object_that_the_server_cannot_decode_is_a_failure_and_not_an_outage(
     assert_eq!(harness.get("web").await.phase(), Phase::Failed);
     harness.close().await;
 }
+
+#[tokio::test]
+async fn a_failed_installation_says_what_was_rendered_and_which_chart() {
+    let harness = Harness::new().await;
+    let spec = json!({"values": {"replicas": "many"}, "retries": 0});
+    harness.create("web", "web", spec).await;
+    let plugin = harness.until_phase("web", Phase::Failed).await;
+    let rendered = plugin.condition("Rendered").unwrap();
+    assert_eq!(rendered.message, "2 objects");
+    assert_eq!(rendered.observed_generation, plugin.metadata.generation);
+    let status = plugin.status.unwrap();
+    assert_eq!(status.chart.as_deref(), Some("web"));
+    assert_eq!(status.version.as_deref(), Some("1.2.3"));
+    assert_eq!(status.revision, None);
+    // Nothing is left of an installation that was rolled back.
+    let spec = json!({"values": {"replicas": "many"}, "rollback": true});
+    harness.create("undone", "web", spec).await;
+    let plugin = harness.until_phase("undone", Phase::Failed).await;
+    assert_eq!(plugin.condition("Rendered").unwrap().message, "2 objects");
+    assert_eq!(plugin.status.unwrap().version, None);
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_failed_upgrade_says_what_was_rendered_and_keeps_the_deployed_version() {
+    let harness = Harness::new().await;
+    harness.create("web", "web", json!({"retries": 0})).await;
+    harness.until_ready("web").await;
+    charts::write(
+        harness.charts.path(),
+        "web",
+        "1.3.0",
+        &[("web.yaml", charts::DEPLOYMENT)],
+    );
+    let values = json!({"spec": {"version": "1.3.0", "values": {"replicas": "many"}}});
+    harness.patch("web", values).await;
+    let plugin = harness.until_phase("web", Phase::Failed).await;
+    assert_eq!(plugin.condition("Rendered").unwrap().message, "1 object");
+    let status = plugin.status.unwrap();
+    assert_eq!(status.version.as_deref(), Some("1.2.3"));
+    assert_eq!(status.revision, Some(1));
+    harness.close().await;
+}

@@ -5,7 +5,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, ResourceExt as _};
-use outrigger_api::plugin::Phase;
+use outrigger_api::plugin::{Phase, Plugin};
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
@@ -183,6 +183,35 @@ async fn a_release_that_helm_uninstalls_is_installed_again_when_helm_is_done() {
         .unwrap();
     harness.until_ready("web").await;
     assert_eq!(harness.text("web").await.as_deref(), Some("hello"));
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_release_that_helm_uninstalled_is_installing_and_not_upgrading() {
+    let harness = Harness::new().await;
+    harness.create("web", "web", json!({})).await;
+    harness.until_ready("web").await;
+    // No Pod can be created any more, so that the phase lasts.
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}},
+    });
+    let quotas = harness.objects("v1", "ResourceQuota");
+    let quota = serde_json::from_value(quota).unwrap();
+    quotas.create(&PostParams::default(), &quota).await.unwrap();
+    let now = Timestamp::now();
+    set_status(&harness, 1, "uninstalling", now).await;
+    for (api_version, kind) in [("v1", "ConfigMap"), ("apps/v1", "Deployment")] {
+        let objects = harness.objects(api_version, kind);
+        objects.delete("web", &Default::default()).await.unwrap();
+    }
+    harness.until_reason("web", "OperationInProgress").await;
+    let name = record(1, "uninstalling", now).name_any();
+    let records = secrets(&harness);
+    records.delete(&name, &Default::default()).await.unwrap();
+    let is_in_progress =
+        |plugin: &Plugin| matches!(plugin.phase(), Phase::Installing | Phase::Upgrading);
+    let plugin = harness.until("web", is_in_progress).await;
+    assert_eq!(plugin.phase(), Phase::Installing);
     harness.close().await;
 }
 

@@ -88,6 +88,8 @@ impl Listing {
 /// Why files cannot be copied.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
+    #[error("{} does not exist", .0.display())]
+    Missing(PathBuf),
     #[error("failed to read {}", path.display())]
     Read {
         path: PathBuf,
@@ -138,7 +140,7 @@ impl FileCache {
         executables: &BTreeSet<String>,
         progress: &ScanProgress,
     ) -> Result<Tree, ScanError> {
-        let root = fs_err::canonicalize(root).map_err(|error| read_error(root, error))?;
+        let root = real_path(root)?;
         let mut scan = Scan {
             cache: self,
             progress,
@@ -223,7 +225,7 @@ impl Scan<'_> {
         destination: &str,
         above: &mut Vec<PathBuf>,
     ) -> Result<(), ScanError> {
-        let real = fs_err::canonicalize(path).map_err(|error| read_error(path, error))?;
+        let real = real_path(path)?;
         if !real.starts_with(&self.root) {
             return Err(ScanError::Outside {
                 path: path.to_owned(),
@@ -364,6 +366,13 @@ fn is_plain(name: &str) -> bool {
 
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn real_path(path: &Path) -> Result<PathBuf, ScanError> {
+    fs_err::canonicalize(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => ScanError::Missing(path.to_owned()),
+        _ => read_error(path, error),
+    })
 }
 
 fn read_error(path: &Path, source: std::io::Error) -> ScanError {

@@ -6,7 +6,7 @@ mod facts;
 pub(crate) mod list;
 mod remove;
 mod run;
-mod select;
+pub(crate) mod select;
 pub(crate) mod stand_in;
 mod wait;
 
@@ -17,7 +17,7 @@ use outrigger_api::machine::Machine;
 
 use super::plugin::connect::Connection;
 use super::plugin::unreachable;
-use super::runtime;
+use super::{runtime, similar_name};
 use crate::printer::Printer;
 use crate::report::hinted;
 
@@ -61,6 +61,14 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
 
 fn machines(connection: &Connection) -> Api<Machine> {
     Api::all(connection.client.clone())
+}
+
+/// A machine. If it does not exist, the error has the most similar name.
+async fn get(api: &Api<Machine>, name: &str) -> anyhow::Result<Machine> {
+    match api.get(name).await {
+        Ok(machine) => Ok(machine),
+        Err(error) => Err(similar_name::suggest(api, name, error, explain).await),
+    }
 }
 
 /// Explains an error of a request for a machine.

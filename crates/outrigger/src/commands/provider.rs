@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, ensure};
 use outrigger_cluster::Providers;
 use outrigger_cluster::provider_folder::{self, FileKind, Folder, INDEX};
 use outrigger_oci::Archive;
@@ -11,8 +11,9 @@ use serde::Serialize;
 
 use super::size::Size;
 use crate::arguments::OutputFlag;
+use crate::plural::counted;
 use crate::printer::{Printer, Row};
-use crate::report::HintExt as _;
+use crate::report::{HintExt as _, note};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +26,9 @@ A folder has the files of each version of Kubernetes and architecture in
   VERSION/ARCHITECTURE/images      Image archives, of `docker save` or `outrigger image save`
   VERSION/ARCHITECTURE/packages    Archives that are unpacked on machines
   VERSION/ARCHITECTURE/templates   Configuration files";
+
+/// Where the files of a folder have to be.
+const LOCATION: &str = "files are in VERSION/ARCHITECTURE/bin, images, packages or templates, such as 1.36.4/amd64/bin/kubelet";
 
 /// The providers, with the files of a folder.
 pub(crate) fn providers(folder: Option<&Path>) -> anyhow::Result<Providers> {
@@ -89,7 +93,7 @@ impl Row for Listed {
         vec![
             self.kubernetes.clone(),
             self.architecture.clone(),
-            self.kind.to_string(),
+            format!("{:?}", self.kind),
             self.name.clone(),
             Size::from(self.size).to_string(),
         ]
@@ -106,20 +110,22 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
 
 fn build(args: &BuildArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let root = &args.folder;
+    ensure!(root.exists(), "folder {} does not exist", root.display());
     let name = args.name.clone().map_or_else(|| folder_name(root), Ok)?;
     let files = provider_folder::read_files(root)?;
     let folder = Folder::of_files(&name, &files, |path| image_name(&root.join(path)))?;
+    for finding in folder.unlisted(&files) {
+        note(&format!("{finding}: {LOCATION}"));
+    }
+    if folder.releases.is_empty() {
+        return Err(anyhow!("folder {} has no release", root.display())).hint(LOCATION);
+    }
     fs_err::write(root.join(INDEX), folder.to_yaml())?;
-    let count: usize = folder
-        .releases
-        .iter()
-        .map(|release| release.files.len())
-        .sum();
-    let releases = match folder.releases.len() {
-        1 => "1 release".to_owned(),
-        count => format!("{count} releases"),
-    };
-    printer.line(&format!("provider {name}: {releases}, {count} files"))?;
+    let releases = folder.releases.iter();
+    let files: usize = releases.map(|release| release.files.len()).sum();
+    let releases = counted(folder.releases.len(), "release");
+    let files = counted(files, "file");
+    printer.line(&format!("provider {name}: {releases}, {files}"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -130,6 +136,7 @@ fn folder_name(root: &Path) -> anyhow::Result<String> {
 }
 
 fn read_index(root: &Path) -> anyhow::Result<Folder> {
+    ensure!(root.exists(), "folder {} does not exist", root.display());
     let hint = format!(
         "`outrigger provider build {}` writes {INDEX}",
         root.display()

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::plugin::connect::{ClusterFlags, invalid};
 use super::plugin::unreachable;
-use super::runtime;
+use super::{runtime, similar_name};
 use crate::arguments::{Output, OutputFlag};
 use crate::printer::{Printer, Row};
 use crate::report::note;
@@ -120,6 +120,12 @@ fn explain(error: &kube::Error, name: &str) -> anyhow::Error {
     }
 }
 
+/// Explains an error of a request for a repository that may not exist.
+async fn suggest(api: &Api<Repository>, name: &str, error: kube::Error) -> anyhow::Error {
+    let explain = |error: &kube::Error, _: Option<&str>| explain(error, name);
+    similar_name::suggest(api, name, error, explain).await
+}
+
 async fn api(cluster: &ClusterFlags) -> anyhow::Result<Api<Repository>> {
     Ok(Api::all(cluster.connect().await?.client))
 }
@@ -176,8 +182,9 @@ fn row(repository: &Repository) -> Listed {
 async fn remove(args: &NamesArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let api = api(&args.cluster).await?;
     for name in &args.names {
-        let deleted = api.delete(name, &DeleteParams::default()).await;
-        deleted.map_err(|error| explain(&error, name))?;
+        if let Err(error) = api.delete(name, &DeleteParams::default()).await {
+            return Err(suggest(&api, name, error).await);
+        }
         printer.line(&format!("repository {name} removed"))?;
     }
     Ok(ExitCode::SUCCESS)

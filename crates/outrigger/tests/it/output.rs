@@ -297,6 +297,7 @@ fn failures(recorder: &mut Recorder) {
     );
     recorder.run("plugin show nowhere");
     recorder.run("plugin show wbe");
+    recorder.run("plugin enable wbe");
     recorder.run("plugin install -F typo.yaml");
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap();
@@ -309,7 +310,8 @@ fn failures(recorder: &mut Recorder) {
     recorder.run("plugin install web ./charts/web-1.0.0 -n nowhere");
     recorder.run("plugin install web ./charts/web-1.0.0 -n nowhere --create-namespace --rollback-on-failure --wait");
     recorder.run("plugin uninstall web -n nowhere --wait");
-    recorder.run("plugin install lost ./charts/lost --wait");
+    recorder.run("plugin install lost ./charts/lost --dry-run");
+    recorder.run("plugin install lost --repo file:///nowhere/charts --wait");
     recorder.run("plugin install typed ./charts/web-1.0.0 --set replicas=many --wait");
     recorder.run("plugin install newer ./charts/web-1.0.0 --version 9 --wait");
     recorder.run("plugin install waits ./charts/web-1.0.0 --depends-on nobody --wait --timeout 2s");
@@ -407,6 +409,7 @@ fn repositories(recorder: &mut Recorder) {
     recorder.run("repository add local ./charts");
     recorder.run("repository search web");
     recorder.run("repository add local ./charts");
+    recorder.run("repository remove locl");
     recorder.run("repository remove local");
     recorder.run("repository add typo htps://charts.example.com");
     let free = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -113,6 +113,16 @@ fn missing_changed_and_unlisted_files_are_found() {
 }
 
 #[test]
+fn a_folder_without_releases_is_not_complete_and_names_its_stray_files() {
+    let path = "1.36.4/amd64/kubeadm".to_owned();
+    let files = BTreeMap::from([(path.clone(), content('a'))]);
+    let folder = Folder::of_files("lab", &files, |_| None).unwrap();
+    let unlisted = Finding::Unlisted { path };
+    assert_eq!(folder.check(&files), [Finding::NoRelease, unlisted.clone()]);
+    assert_eq!(folder.unlisted(&files), [unlisted]);
+}
+
+#[test]
 fn a_release_is_overridden_file_by_file() {
     let folder = folder();
     let release = &folder.releases[0];

@@ -93,6 +93,21 @@ fn refuses_links_that_leave_the_root_or_loop() {
 }
 
 #[test]
+fn a_source_that_does_not_exist_is_named() {
+    let root = root();
+    let entries = [Entry {
+        source: "nowhere".into(),
+        destination: "/d".to_owned(),
+    }];
+    let error = Tree::scan(root.path(), &entries, &BTreeSet::new()).unwrap_err();
+    let path = fs_err::canonicalize(root.path()).unwrap().join("nowhere");
+    assert_eq!(
+        error.to_string(),
+        format!("{} does not exist", path.display())
+    );
+}
+
+#[test]
 fn refuses_sources_that_leave_the_root() {
     let root = root();
     let entries = [Entry {

@@ -9,11 +9,15 @@ use super::{clusters, explain};
 use crate::commands::plugin::connect::Connection;
 use crate::commands::plugin::edit::{edit_object, force_removal};
 use crate::commands::plugin::origin::Origin;
+use crate::commands::similar_name;
 use crate::report::note;
 
 pub(super) async fn get(connection: &Connection, name: &str) -> anyhow::Result<Cluster> {
-    let cluster = clusters(connection).get(name).await;
-    cluster.map_err(|error| explain(&error, Some(name)))
+    let api = clusters(connection);
+    match api.get(name).await {
+        Ok(cluster) => Ok(cluster),
+        Err(error) => Err(similar_name::suggest(&api, name, error, explain).await),
+    }
 }
 
 /// Changes a cluster, or the object that it mirrors.

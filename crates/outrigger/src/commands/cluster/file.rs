@@ -87,6 +87,9 @@ impl Manifests {
         match compat::read_cluster(object).map_err(explain)? {
             Some(cluster) => self.clusters.push(checked(cluster)?),
             None if kind.is_empty() => bail!("the object has no kind"),
+            None if api_version.is_empty() => {
+                return Err(anyhow!("the {kind} has no apiVersion")).hint(KINDS);
+            }
             None => return Err(anyhow!("{kind} of {api_version:?} is not supported")).hint(KINDS),
         }
         Ok(())

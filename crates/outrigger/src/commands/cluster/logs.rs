@@ -46,6 +46,18 @@ pub(super) struct Filter<'a> {
     machine: Option<&'a str>,
 }
 
+impl Filter<'_> {
+    /// What is printed if there is no output.
+    fn none_ran(&self) -> String {
+        match (self.hook, self.machine) {
+            (None, None) => "no hook has run".to_owned(),
+            (None, Some(machine)) => format!("no hook has run on machine {machine}"),
+            (Some(hook), None) => format!("hook {hook} has not run"),
+            (Some(hook), Some(machine)) => format!("hook {hook} has not run on machine {machine}"),
+        }
+    }
+}
+
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let filter = Filter {
         hook: args.hook.as_deref().map(known_hook).transpose()?,
@@ -60,7 +72,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         return follow::follow(&connection, &args.name, &filter, printer).await;
     }
     if hooks.is_empty() {
-        note("no hook has run");
+        note(&filter.none_ran());
     }
     printer.text(&text(&hooks))
 }
@@ -146,6 +158,21 @@ fn text(hooks: &[HookStatus]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hook_that_has_not_run_is_not_taken_for_all_hooks() {
+        let text = |hook, machine| Filter { hook, machine }.none_ran();
+        assert_eq!(text(None, None), "no hook has run");
+        assert_eq!(
+            text(Some("PostUpgrade"), None),
+            "hook PostUpgrade has not run"
+        );
+        assert_eq!(text(None, Some("a")), "no hook has run on machine a");
+        assert_eq!(
+            text(Some("PostUpgrade"), Some("a")),
+            "hook PostUpgrade has not run on machine a"
+        );
+    }
 
     #[test]
     fn an_unknown_hook_is_an_error_and_the_case_does_not_matter() {

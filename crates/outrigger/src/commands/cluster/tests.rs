@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use super::watch::Watch;
 use super::{edit, upgrade};
 use crate::commands::machine::add;
+use crate::commands::machine::select::find_cluster;
 use crate::commands::plugin::connect::Connection;
+use crate::report;
 
 struct Fixture {
     server: Server,
@@ -226,5 +228,17 @@ async fn a_watch_ends_when_the_cluster_is_deleted_and_when_that_failed() {
     fixture.set_status("stuck", status).await;
     let mut watch = Watch::new(&fixture.connection.client, ["stuck".to_owned()]);
     assert!(!watch.until_idle().await.unwrap());
+    fixture.server.close().await;
+}
+
+#[tokio::test]
+async fn a_name_that_does_not_exist_is_answered_with_the_most_similar_one() {
+    let fixture = Fixture::start().await;
+    fixture.create(json!({"name": "demo"})).await;
+    let expected = "Error: cluster dmo does not exist\nhint: did you mean demo?\n";
+    let error = edit::get(&fixture.connection, "dmo").await.unwrap_err();
+    assert_eq!(report::text(&error), expected);
+    let error = find_cluster(&fixture.connection, "dmo").await.unwrap_err();
+    assert_eq!(report::text(&error), expected);
     fixture.server.close().await;
 }

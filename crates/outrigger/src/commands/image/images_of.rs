@@ -167,8 +167,12 @@ impl FoundSet {
         let Some(FailedPlugin { plugin, reason }) = self.failed.first() else {
             return Ok(());
         };
-        let count = self.failed.len();
-        anyhow::bail!("the images of {count} plugins are not known, the first: {plugin}: {reason}")
+        match self.failed.len() {
+            1 => anyhow::bail!("the images of plugin {plugin} are not known: {reason}"),
+            count => anyhow::bail!(
+                "the images of {count} plugins are not known, the first: {plugin}: {reason}"
+            ),
+        }
     }
 
     fn add_use(&mut self, image: &ImageUse, of: &str) -> anyhow::Result<()> {

@@ -13,6 +13,7 @@ use super::sync::relocated;
 use crate::arguments::{Output, OutputFlag};
 use crate::commands::registry_flags::{RegistryFlags, hinted};
 use crate::commands::size::Size;
+use crate::plural::counted;
 use crate::printer::{Printer, Row};
 use crate::report::note;
 
@@ -182,7 +183,7 @@ fn print(
     if output == Output::Table {
         let charts = match plugins.charts.len() {
             0 => String::new(),
-            count => format!("{count} charts, "),
+            count => format!("{}, ", counted(count, "chart")),
         };
         let rows: Vec<_> = plugins.charts.into_iter().chain(images).collect();
         printer.list(output, &rows)?;
@@ -190,8 +191,8 @@ fn print(
             note(&format!("{}: {}", failed.plugin, failed.reason));
         }
         note(&format!(
-            "{charts}{} images, {} unchanged; blobs: {} sent ({}), {} mounted, {} already there",
-            totals.images,
+            "{charts}{}, {} unchanged; blobs: {} sent ({}), {} mounted, {} already there",
+            counted(totals.images, "image"),
             totals.unchanged,
             totals.pushed,
             Size::from(totals.sent),

@@ -12,6 +12,7 @@ use super::summary::{PluginResults, PushFlags, TransferResult};
 use crate::atomic_file;
 use crate::commands::chart::push::push_archive;
 use crate::commands::runtime;
+use crate::plural::counted;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
@@ -50,7 +51,11 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         if let Some(path) = &args.lock {
             atomic_file::write(path, lock.to_text().as_ref())?;
         }
-        anyhow::ensure!(failed == 0, "{failed} charts could not be pushed");
+        anyhow::ensure!(
+            failed == 0,
+            "{} could not be pushed",
+            counted(failed, "chart")
+        );
         found.check()?;
         Ok(code)
     })

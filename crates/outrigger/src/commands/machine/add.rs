@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use kube::ResourceExt as _;
 use kube::api::ListParams;
-use kube::{Api, ResourceExt as _};
 use outrigger_api::RedactedBytes;
-use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::{Machine, MachineAccess, MachineRole, MachineSpec, validate};
 use outrigger_api::repository::SecretReference;
 use outrigger_cluster::lifecycle;
 use outrigger_node::Address;
 
+use super::select::find_cluster;
 use super::wait::MachineCondition;
 use super::{explain, machines};
 use crate::commands::cluster::change::{ChangeFlags, Outcome};
@@ -97,14 +97,9 @@ pub(crate) async fn add(
     dry_run: bool,
 ) -> anyhow::Result<()> {
     let (client, name) = (&connection.client, machine.name_any());
-    let clusters: Api<Cluster> = Api::all(client.clone());
-    let cluster = clusters.get_opt(&machine.spec.cluster).await;
-    match cluster.map_err(|error| explain(&error, None))? {
-        None => bail!("cluster {} does not exist", machine.spec.cluster),
-        Some(cluster) if lifecycle::is_deleted(&cluster) => {
-            bail!("cluster {} is being deleted", machine.spec.cluster)
-        }
-        Some(_) => {}
+    let cluster = find_cluster(connection, &machine.spec.cluster).await?;
+    if lifecycle::is_deleted(&cluster) {
+        bail!("cluster {} is being deleted", machine.spec.cluster);
     }
     ensure_free(connection, machine).await?;
     // Reads the Secret, which the controller would miss at each attempt.

@@ -7,7 +7,7 @@ use kube::api::DeleteParams;
 use outrigger_api::machine::{Machine, MachineRole};
 
 use super::wait::MachineCondition;
-use super::{explain, machines};
+use super::{explain, get, machines};
 use crate::commands::cluster::change::{ChangeFlags, Outcome};
 use crate::commands::plugin::connect::Connection;
 use crate::commands::plugin::edit::force_removal;
@@ -54,8 +54,7 @@ async fn remove(
     dry_run: bool,
 ) -> anyhow::Result<()> {
     let api = machines(connection);
-    let failed = |error: kube::Error| explain(&error, Some(name));
-    let machine = api.get(name).await.map_err(failed)?;
+    let machine = get(&api, name).await?;
     if machine.spec.role == MachineRole::ControlPlane {
         let cluster = machine.spec.cluster;
         let error = anyhow!("machine {name} is in the control plane of cluster {cluster}");
@@ -68,6 +67,7 @@ async fn remove(
         dry_run,
         ..DeleteParams::default()
     };
-    api.delete(name, &parameters).await.map_err(failed)?;
+    let deleted = api.delete(name, &parameters).await;
+    deleted.map_err(|error| explain(&error, Some(name)))?;
     Ok(())
 }

@@ -22,7 +22,10 @@ const MAX_TIMEOUT: Duration = Duration::from_hours(365 * 24);
 const EXAMPLES: &str = "\
 Examples:
   outrigger machine run worker-1 -- uptime
-  outrigger machine run --cluster cls-1 -- sh -c 'df -h / | tail -n 1'";
+  outrigger machine run --cluster cls-1 -- sh -c 'df -h / | tail -n 1'
+
+The exit code is that of the command if there is one machine. If there are several, it is 1 if the command fails on any of
+them. It is 130 if the command is interrupted.";
 
 /// The exit code of a command that a signal interrupts, as in shells.
 const INTERRUPTED: u8 = 130;

@@ -1,12 +1,14 @@
 //! Selects machines by name or cluster.
 
-use anyhow::ensure;
-use kube::ResourceExt;
+use anyhow::anyhow;
 use kube::api::ListParams;
+use kube::{Api, ResourceExt};
+use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
 
-use super::{explain, machines};
+use super::{explain, get, machines};
 use crate::commands::plugin::connect::Connection;
+use crate::commands::similar_name;
 use crate::report::HintExt as _;
 
 /// The machines that a command works on.
@@ -25,29 +27,29 @@ impl Selection {
     pub(super) async fn find(&self, connection: &Connection) -> anyhow::Result<Vec<Machine>> {
         let api = machines(connection);
         let Some(cluster) = &self.cluster else {
-            let get = |name: &String| {
-                let (api, name) = (api.clone(), name.clone());
-                async move {
-                    api.get(&name)
-                        .await
-                        .map_err(|error| explain(&error, Some(&name)))
-                }
-            };
-            return futures::future::try_join_all(self.names.iter().map(get)).await;
+            let names = self.names.iter();
+            return futures::future::try_join_all(names.map(|name| get(&api, name))).await;
         };
         let list = api.list(&ListParams::default()).await;
         let mut found = list.map_err(|error| explain(&error, None))?.items;
         found.retain(|machine| machine.spec.cluster == *cluster);
         found.sort_by_key(ResourceExt::name_any);
-        ensure_any(&found, cluster)?;
+        if found.is_empty() {
+            find_cluster(connection, cluster).await?;
+            return Err(anyhow!("cluster {cluster} has no machines"))
+                .hint("outrigger machine list shows all machines");
+        }
         Ok(found)
     }
 }
 
-fn ensure_any(found: &[Machine], cluster: &str) -> anyhow::Result<()> {
-    let check = || {
-        ensure!(!found.is_empty(), "cluster {cluster} has no machines");
-        Ok(())
-    };
-    check().hint("outrigger machine list shows all machines")
+/// The cluster of machines. If it does not exist, the error has the most similar name.
+pub(crate) async fn find_cluster(connection: &Connection, name: &str) -> anyhow::Result<Cluster> {
+    let clusters: Api<Cluster> = Api::all(connection.client.clone());
+    let cluster = clusters.get_opt(name).await;
+    if let Some(cluster) = cluster.map_err(|error| explain(&error, None))? {
+        return Ok(cluster);
+    }
+    let error = anyhow!("cluster {name} does not exist");
+    Err(similar_name::did_you_mean(&clusters, name, error).await)
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::anyhow;
+use outrigger_api::annotation::SUSPEND;
 use outrigger_api::plugin::{Plugin, validate};
 use outrigger_api::reason::Reason;
 use outrigger_controller::{Options, dry_run};
@@ -14,6 +15,7 @@ use super::progress::{self, WaitFlags};
 use super::wait_condition::WaitCondition;
 use crate::arguments::{Output, OutputFlag};
 use crate::printer::Printer;
+use crate::report::note;
 
 /// How long a dry run tries to find out what the controller would do.
 const DRY_RUN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,6 +67,24 @@ impl<'a> Outcome<'a> {
     pub(super) fn requested(self, requested: &'a str) -> Self {
         Self { requested, ..self }
     }
+
+    /// Whether the Plugin object is deleted, as opposed to changed.
+    pub(super) fn is_deletion(&self) -> bool {
+        self.condition == Some(WaitCondition::Deleted)
+    }
+
+    /// What the user should know about a changed plugin before it is waited for, which would fail.
+    fn note(&self, plugin: &Plugin) -> Option<String> {
+        let awaits_controller = self.condition.is_some() && !self.is_deletion();
+        if !awaits_controller || !plugin.is_annotated(SUSPEND) {
+            return None;
+        }
+        let (namespace, name) = (plugin.namespace(), plugin.name());
+        Some(format!(
+            "plugin {namespace}/{name} is suspended: the change is stored, but not applied until `outrigger plugin resume \
+             {name} -n {namespace}`"
+        ))
+    }
 }
 
 impl ChangeFlags {
@@ -97,6 +117,11 @@ impl ChangeFlags {
         outcome: Outcome<'_>,
         printer: &Printer,
     ) -> anyhow::Result<()> {
+        if !self.dry_run {
+            for text in plugins.iter().filter_map(|plugin| outcome.note(plugin)) {
+                note(&text);
+            }
+        }
         let condition = outcome
             .condition
             .filter(|_| self.wait.wait && !self.dry_run);
@@ -169,4 +194,37 @@ pub(super) fn ensure_valid(plugin: &Plugin) -> anyhow::Result<()> {
         .map(|problem| format!("\n  {problem}"))
         .collect();
     anyhow::bail!("plugin {name} is invalid:{problems}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_change_of_a_suspended_plugin_is_said_to_be_stored_and_not_applied() {
+        let note = |annotations: Value, outcome: Outcome<'_>| {
+            let plugin = json!({
+                "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "spec": {},
+                "metadata": {"name": "web", "namespace": "default", "annotations": annotations},
+            });
+            outcome.note(&serde_json::from_value(plugin).unwrap())
+        };
+        let suspended = || json!({SUSPEND: "true"});
+        for condition in [WaitCondition::Ready, WaitCondition::Disabled] {
+            let changed = Outcome::new("changed", condition);
+            assert_eq!(
+                note(suspended(), changed).as_deref(),
+                Some(
+                    "plugin default/web is suspended: the change is stored, but not applied until `outrigger plugin \
+                     resume web -n default`"
+                )
+            );
+            assert_eq!(note(json!({}), changed), None);
+        }
+        assert_eq!(note(suspended(), Outcome::immediate("suspended")), None);
+        let deleted = Outcome::new("uninstalled", WaitCondition::Deleted);
+        assert_eq!(note(suspended(), deleted), None);
+    }
 }

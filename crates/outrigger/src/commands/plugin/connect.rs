@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, Client, Config};
 use outrigger_api::plugin::Plugin;
-use outrigger_apimachinery::nearest::nearest;
 
 use super::unreachable;
+use crate::commands::similar_name;
 use crate::input_file;
 use crate::report::HintExt as _;
 
@@ -129,8 +129,14 @@ fn default_kubeconfig() -> Result<Kubeconfig, KubeconfigError> {
 }
 
 /// The messages of these errors include those of their sources.
-fn without_source(error: impl std::error::Error) -> anyhow::Error {
-    anyhow!("{error}")
+fn without_source(error: KubeconfigError) -> anyhow::Error {
+    match error {
+        // Its message has the path in quotes twice.
+        KubeconfigError::ReadConfig(source, path) => {
+            anyhow!("failed to read {}: {source}", path.display())
+        }
+        error => anyhow!("{error}"),
+    }
 }
 
 impl Connection {
@@ -151,26 +157,16 @@ impl Connection {
     }
 
     pub(crate) async fn get(&self, name: &str) -> anyhow::Result<Plugin> {
-        let error = match self.plugins().get(name).await {
-            Ok(plugin) => return Ok(plugin),
-            Err(error) => error,
-        };
-        let explained = explain(&error, Some(&format!("{}/{name}", self.namespace)));
-        match self.similar_name(&error, name).await {
-            Some(similar) => Err(hinted(explained, &format!("did you mean {similar}?"))),
-            None => Err(explained),
+        let api = self.plugins();
+        let qualified = format!("{}/{name}", self.namespace);
+        match api.get(name).await {
+            Ok(plugin) => Ok(plugin),
+            Err(error) => {
+                let explain =
+                    |error: &kube::Error, _: Option<&str>| explain(error, Some(&qualified));
+                Err(similar_name::suggest(&api, name, error, explain).await)
+            }
         }
-    }
-
-    /// The plugin with the most similar name, if a plugin does not exist.
-    async fn similar_name(&self, error: &kube::Error, name: &str) -> Option<String> {
-        if !matches!(error, kube::Error::Api(status) if status.code == 404) {
-            return None;
-        }
-        let list = self.plugins().list_metadata(&ListParams::default()).await;
-        let names: Vec<String> = list.ok()?.iter().map(ResourceExt::name_any).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        nearest(name, &names).map(str::to_owned)
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     if let Some(name) = &args.name {
         let mut plugin = connection.get(name).await?;
-        args.spec.read()?.apply(&mut plugin, &directory);
+        args.spec.read(&directory)?.apply(&mut plugin, &directory);
         plugins.push(plugin);
     }
     let mut plans = Vec::new();

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::connect::explain;
 use super::origin::Origin;
+use crate::commands::similar_name;
 use crate::report::note;
 
 const MAX_ATTEMPTS: usize = 5;
@@ -32,8 +33,10 @@ pub(super) async fn edit(
     dry_run: bool,
     change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
 ) -> anyhow::Result<Plugin> {
-    let plugin = api.get(name).await;
-    let plugin = plugin.map_err(|error| explain(&error, Some(name)))?;
+    let plugin = match api.get(name).await {
+        Ok(plugin) => plugin,
+        Err(error) => return Err(similar_name::suggest(api, name, error, explain).await),
+    };
     let mirrored = Origin::of(&plugin).zip(ForeignKind::mirrored_by(&plugin));
     let Some((origin, kind)) = mirrored else {
         return edit_plugin(api, name, dry_run, change).await;
@@ -73,10 +76,10 @@ where
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let before = api
-            .get(name)
-            .await
-            .map_err(|error| explain(&error, Some(name)))?;
+        let before = match api.get(name).await {
+            Ok(before) => before,
+            Err(error) => return Err(similar_name::suggest(api, name, error, explain).await),
+        };
         let mut object = before.clone();
         change(&mut object)?;
         if object == before {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, ensure};
 use outrigger_api::compat;
 use outrigger_api::plugin::Plugin;
+use outrigger_api::{GROUP, VERSION};
 use serde_json::Value;
 
 use crate::input_file;
@@ -59,12 +60,16 @@ pub(super) fn parse(name: &str, text: &[u8]) -> anyhow::Result<Vec<Plugin>> {
 }
 
 fn convert(object: Value) -> anyhow::Result<Plugin> {
-    let kind = object["kind"]
-        .as_str()
-        .unwrap_or("object without a kind")
-        .to_owned();
+    let text = |field: &str| object[field].as_str().map(str::to_owned);
+    let kind = text("kind").unwrap_or_else(|| "object without a kind".to_owned());
+    let api_version = text("apiVersion");
     match compat::read(object) {
         Ok(Some(plugin)) => Ok(plugin),
+        Ok(None) if kind == "Plugin" => Err(match api_version {
+            None => anyhow!("the Plugin has no apiVersion"),
+            Some(version) => anyhow!("Plugin of {version:?} is not supported"),
+        })
+        .hint(format!("use apiVersion: {GROUP}/{VERSION}")),
         Ok(None) => Err(anyhow!("{kind} is not a plugin"))
             .hint("supported kinds: Plugin, KubeGems' Plugin and Bundle, TKEStack's App"),
         Err(error) => match error.hint() {
@@ -106,6 +111,29 @@ spec: {enabled: true, kind: helm, repo: https://charts.example.com, name: two, v
         assert_eq!(
             error.chain().nth(1).unwrap().to_string(),
             "Deployment is not a plugin"
+        );
+    }
+
+    #[test]
+    fn a_plugin_without_its_api_version_is_not_said_to_be_no_plugin() {
+        let cause = |text: &[u8]| {
+            let error = parse("x.yaml", text).unwrap_err();
+            error.chain().nth(1).unwrap().to_string()
+        };
+        assert_eq!(cause(b"kind: Plugin"), "the Plugin has no apiVersion");
+        assert_eq!(
+            cause(b"apiVersion: outrigger.dev/v1\nkind: Plugin"),
+            "Plugin of \"outrigger.dev/v1\" is not supported"
+        );
+    }
+
+    #[test]
+    fn a_value_that_is_not_allowed_is_named_with_its_field() {
+        let text = b"apiVersion: outrigger.dev/v1beta1\nkind: Plugin\nmetadata: {name: a}\nspec: {drift: wran}\n";
+        let error = parse("x.yaml", text).unwrap_err();
+        assert_eq!(
+            error.chain().nth(1).unwrap().to_string(),
+            "spec.drift: \"wran\" is not one of correct, warn, ignore"
         );
     }
 }

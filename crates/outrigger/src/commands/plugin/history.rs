@@ -70,7 +70,7 @@ fn unlisted(plugin: &Plugin, revisions: &[Revision]) -> Option<u32> {
 }
 
 /// Why a plugin has no revisions.
-fn no_revisions(plugin: &Plugin) -> String {
+pub(super) fn no_revisions(plugin: &Plugin) -> String {
     let name = plugin.name();
     let status = plugin.status.as_ref();
     match status.and_then(|status| status.revision) {

@@ -125,8 +125,10 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         file::read(&args.plugin_files)?
     };
     for plugin in &mut plugins {
-        let repo = plugin.spec.repo.as_deref();
-        plugin.spec.repo = repo.map(|repo| repo_path::absolute(repo, &directory));
+        if let Some(repo) = &mut plugin.spec.repo {
+            repo_path::ensure_exists(repo, &directory)?;
+            *repo = repo_path::absolute(repo, &directory);
+        }
     }
     let connection = args.change.cluster.connect().await?;
     let is_new = args.plugin_files.is_empty();
@@ -161,7 +163,7 @@ fn from_flags(args: &Args, directory: &Path) -> anyhow::Result<Plugin> {
     let spec = PluginSpec {
         enabled: true,
         kind: args.kind.unwrap_or_default(),
-        repo: repo.map(|repo| repo_path::absolute(&repo, directory)),
+        repo,
         chart,
         version: args.version.clone(),
         path: args.path.clone(),

@@ -93,13 +93,13 @@ pub(crate) fn phase_and_message(phase: impl Debug, message: &str) -> String {
     }
 }
 
-/// Waits until all objects meet the condition, or one of them fails.
+/// Waits until all objects meet the condition, or one of them fails. Returns the objects; `None` are those that do not exist.
 pub(crate) async fn wait<K: Awaited>(
     client: &Client,
     keys: &[Key],
     condition: &K::Condition,
     timeout: Duration,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<BTreeMap<Key, Option<K>>> {
     let mut pending: BTreeMap<Key, String> = BTreeMap::new();
     let watch = watch::<K>(client, keys, condition, &mut pending);
     if let Ok(result) = tokio::time::timeout(timeout, watch).await {
@@ -120,7 +120,7 @@ async fn watch<K: Awaited>(
     keys: &[Key],
     condition: &K::Condition,
     pending: &mut BTreeMap<Key, String>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<BTreeMap<Key, Option<K>>> {
     let mut objects: BTreeMap<Key, Option<K>> =
         keys.iter().map(|key| (key.clone(), None)).collect();
     pending.extend(
@@ -159,7 +159,7 @@ async fn watch<K: Awaited>(
             update_pending(&objects, condition, pending, &mut unreachable_since)?;
         }
     }
-    Ok(())
+    Ok(objects)
 }
 
 fn update_pending<K: Awaited>(

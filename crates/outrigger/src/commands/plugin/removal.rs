@@ -57,7 +57,7 @@ impl RemovalArgs {
         let mut notes = Vec::new();
         for plugin in &plugins {
             let kept = kept_objects(&connection, plugin).await;
-            notes.extend(stays(plugin, &kept, flags));
+            notes.extend(stays(plugin, &kept, flags, outcome));
         }
         let mut removed = Vec::new();
         for plugin in &plugins {
@@ -136,13 +136,17 @@ fn object_text(id: &ObjectId) -> String {
     }
 }
 
-/// What the removal of a plugin leaves in the cluster.
-fn stays(plugin: &Plugin, kept: &[String], flags: RemovalFlags) -> Option<String> {
+/// What the removal of a plugin leaves in the cluster. A suspended plugin that is disabled can still be resumed.
+fn stays(
+    plugin: &Plugin,
+    kept: &[String],
+    flags: RemovalFlags,
+    outcome: Outcome<'_>,
+) -> Option<String> {
     let name = format!("{}/{}", plugin.namespace(), plugin.name());
     if plugin.is_annotated(SUSPEND) {
-        return Some(format!(
-            "plugin {name} is suspended: its release stays installed"
-        ));
+        let text = || format!("plugin {name} is suspended: its release stays installed");
+        return outcome.is_deletion().then(text);
     }
     let ready = plugin.condition("Ready");
     let is_unreachable = ready.is_some_and(|ready| ready.has_reason(&[Reason::ClusterUnreachable]));
@@ -216,11 +220,12 @@ mod tests {
             force: true,
             ..RemovalFlags::default()
         };
-        let text = stays(&plugin, &[], force).unwrap();
+        let outcome = Outcome::immediate("disabled");
+        let text = stays(&plugin, &[], force, outcome).unwrap();
         assert!(
             text.ends_with("possibly left behind: ConfigMap default/a"),
             "{text}"
         );
-        assert_eq!(stays(&plugin, &[], RemovalFlags::default()), None);
+        assert_eq!(stays(&plugin, &[], RemovalFlags::default(), outcome), None);
     }
 }

@@ -2,6 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use anyhow::anyhow;
+
+use crate::report::HintExt as _;
+
 /// Converts a path, or a relative `file://` URL, to an absolute `file://` URL. Other sources are unchanged.
 pub(crate) fn absolute(repo: &str, base: &Path) -> String {
     let path = match repo.strip_prefix("file://") {
@@ -10,6 +14,22 @@ pub(crate) fn absolute(repo: &str, base: &Path) -> String {
         None => return repo.to_owned(),
     };
     format!("file://{}", clean(&base.join(path)).display())
+}
+
+/// Rejects a path that does not exist. An absolute `file://` URL is not checked: it may be on another machine, that of the
+/// controller.
+pub(super) fn ensure_exists(source: &str, base: &Path) -> anyhow::Result<()> {
+    let path = match source.strip_prefix("file://") {
+        Some(path) if path.starts_with('/') => return Ok(()),
+        Some(path) => path,
+        None if is_path(source) => source,
+        None => return Ok(()),
+    };
+    if base.join(path).exists() {
+        return Ok(());
+    }
+    Err(anyhow!("{source} does not exist"))
+        .hint("file:///PATH is a path on the machine of the controller")
 }
 
 /// Whether the source is a path, not a name or a URL.
@@ -52,5 +72,25 @@ mod tests {
             "https://charts.example.com"
         );
         assert_eq!(absolute("stable"), "stable");
+    }
+
+    #[test]
+    fn a_path_must_exist_and_a_url_need_not() {
+        let directory = tempfile::tempdir().unwrap();
+        fs_err::create_dir(directory.path().join("charts")).unwrap();
+        let ensure_exists = |source: &str| ensure_exists(source, directory.path());
+        for source in [
+            "./charts",
+            "file://charts",
+            "file:///nope",
+            "https://nope",
+            "nope",
+        ] {
+            ensure_exists(source).unwrap();
+        }
+        for source in ["./nope", "../nope/charts", "/nope", "file://nope"] {
+            let error = ensure_exists(source).unwrap_err();
+            assert_eq!(error.to_string(), format!("{source} does not exist"));
+        }
     }
 }

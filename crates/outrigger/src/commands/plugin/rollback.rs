@@ -10,12 +10,13 @@ use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_api::reason::Reason;
 use outrigger_controller::{Options, PreviewError, preview};
-use outrigger_release::{Plan, Record, Revision, Status};
+use outrigger_release::{Cluster, Plan, Record, Revision, Status};
 use serde_json::{Map, Value};
 
 use super::change::{ChangeFlags, Outcome, ensure_valid};
 use super::connect::Connection;
 use super::edit::edit;
+use super::history::no_revisions;
 use super::release;
 use super::wait_condition::WaitCondition;
 use crate::printer::Printer;
@@ -86,19 +87,15 @@ pub(super) async fn roll_back(
         revision
     } else {
         let history = outrigger_release::list_revisions(&cluster, &id).await?;
+        ensure!(!history.is_empty(), no_revisions(&plugin));
         last_successful(&history, is_deployed(&plugin))
             .ok_or_else(|| anyhow!("plugin {name} has no earlier successful revision"))?
     };
     let record = outrigger_release::get_release(&cluster, &id, Some(revision)).await;
-    let record = record.map_err(|error| {
-        let is_missing = matches!(error, outrigger_release::Error::RevisionNotFound(_));
-        let hint = error.hint();
-        let list = || {
-            let namespace = plugin.namespace();
-            format!("outrigger plugin history {name} -n {namespace} lists the revisions")
-        };
-        hinted(error, hint.or_else(|| is_missing.then(list)))
-    })?;
+    let record = match record {
+        Ok(record) => record,
+        Err(error) => return Err(explain_missing(&cluster, &plugin, error).await),
+    };
     if !plugin.spec.values_from.is_empty() {
         note("values from ConfigMaps and Secrets are not rolled back");
     }
@@ -124,6 +121,26 @@ pub(super) async fn roll_back(
         revision,
         has_changed,
     })
+}
+
+/// Explains why a revision cannot be read. If there are others, it says how to list them.
+async fn explain_missing(
+    cluster: &Cluster,
+    plugin: &Plugin,
+    error: outrigger_release::Error,
+) -> anyhow::Error {
+    if !matches!(error, outrigger_release::Error::RevisionNotFound(_)) {
+        let hint = error.hint();
+        return hinted(error, hint);
+    }
+    let revisions = outrigger_release::list_revisions(cluster, &release::id(plugin)).await;
+    if revisions.is_ok_and(|revisions| revisions.is_empty()) {
+        return anyhow!(no_revisions(plugin));
+    }
+    let hint = error.hint();
+    let (name, namespace) = (plugin.name(), plugin.namespace());
+    let list = || format!("outrigger plugin history {name} -n {namespace} lists the revisions");
+    hinted(error, hint.or_else(|| Some(list())))
 }
 
 /// A record does not tell which repository its chart came from. A version that the current one does not have is refused:

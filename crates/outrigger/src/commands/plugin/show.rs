@@ -1,11 +1,14 @@
 //! `outrigger plugin show`: prints the details of one plugin.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
+use outrigger_api::annotation::SUSPEND;
 use outrigger_api::condition::{Condition, ConditionStatus};
-use outrigger_api::plugin::{Plugin, ValuesKind};
+use outrigger_api::plugin::{Phase, Plugin, ValuesKind};
 use serde_json::Value;
 
 use super::connect::Connection;
@@ -13,6 +16,7 @@ use super::dependents;
 use super::list::{phase_color, phase_text};
 use super::origin::Origin;
 use super::read_args::ReadArgs;
+use super::release;
 use crate::age;
 use crate::arguments::Output;
 use crate::printable;
@@ -32,6 +36,9 @@ const STEPS: &[&str] = &[
     "Healthy",
 ];
 
+/// How long the cluster of the release may take to list its revisions.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The newest events that are printed.
 const MAX_EVENTS: usize = 10;
 
@@ -45,8 +52,28 @@ pub(crate) async fn run(args: &ReadArgs, printer: &Printer) -> anyhow::Result<()
     let all = connection.all().await?;
     let dependents = dependents::direct(&all, plugin.namespace(), plugin.name());
     let events = events(&connection, &plugin).await;
-    printer.fields(&fields(&plugin, &dependents::names(&dependents)))?;
+    let revision = revision(&connection, &plugin).await;
+    let dependents = dependents::names(&dependents);
+    printer.fields(&fields(&plugin, &dependents, revision.unwrap_or_default()))?;
     printer.text(&sections(&plugin, &events))
+}
+
+/// The deployed revision; of a plugin whose first installation failed, the last one with its status.
+async fn revision(connection: &Connection, plugin: &Plugin) -> Option<String> {
+    let status = plugin.status.as_ref()?;
+    if let Some(revision) = status.revision {
+        return Some(revision.to_string());
+    }
+    if status.phase != Phase::Failed {
+        return None;
+    }
+    let last = async {
+        let cluster = release::cluster(connection, plugin).await.ok()?;
+        let revisions = outrigger_release::list_revisions(&cluster, &release::id(plugin)).await;
+        revisions.ok()?.into_iter().max_by_key(|it| it.revision)
+    };
+    let last = tokio::time::timeout(READ_TIMEOUT, last).await.ok()??;
+    Some(format!("{} ({})", last.revision, last.status))
 }
 
 /// The events about a plugin, oldest first. None if they cannot be read: they are an addition.
@@ -83,7 +110,7 @@ fn sections(plugin: &Plugin, events: &[Event]) -> String {
     text
 }
 
-fn fields(plugin: &Plugin, dependents: &str) -> Vec<Field> {
+fn fields(plugin: &Plugin, dependents: &str, revision: String) -> Vec<Field> {
     let spec = &plugin.spec;
     let status = plugin.status.clone().unwrap_or_default();
     let release = format!("{}/{}", plugin.release_namespace(), plugin.release_name());
@@ -99,6 +126,11 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<Field> {
     let created = plugin.creation_timestamp().map(|time| time.0.to_string());
     let origin = Origin::of(plugin).map(|origin| origin.to_string());
     let parent = parent(plugin);
+    let suspended = if plugin.is_annotated(SUSPEND) {
+        "true"
+    } else {
+        ""
+    };
     vec![
         Field::new("Name", format!("{}/{}", plugin.namespace(), plugin.name())),
         Field::new("Phase", phase_text(plugin)).color(phase_color(plugin.phase())),
@@ -112,6 +144,7 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<Field> {
         ),
         Field::new("Origin", origin.or(parent).unwrap_or_default()),
         Field::new("Enabled", spec.enabled.to_string()),
+        Field::new("Suspended", suspended.to_owned()),
         Field::new("Kind", kind.as_str().unwrap_or_default().to_owned()),
         Field::new("Repository", spec.repo.clone().unwrap_or_default()),
         Field::new(
@@ -125,10 +158,7 @@ fn fields(plugin: &Plugin, dependents: &str) -> Vec<Field> {
         Field::new("Version", status.version.unwrap_or_default()),
         Field::new("App version", status.app_version.unwrap_or_default()),
         Field::new("Release", release),
-        Field::new(
-            "Revision",
-            status.revision.map(|n| n.to_string()).unwrap_or_default(),
-        ),
+        Field::new("Revision", revision),
         Field::new("Dependencies", dependencies.collect::<Vec<_>>().join(", ")),
         Field::new("Dependents", dependents.to_owned()),
     ]

@@ -48,7 +48,11 @@ pub(super) struct SpecChange<'a> {
 }
 
 impl SpecFlags {
-    pub(super) fn read(&self) -> anyhow::Result<SpecChange<'_>> {
+    /// Reads the files of the flags. Relative paths are resolved against `directory`.
+    pub(super) fn read(&self, directory: &Path) -> anyhow::Result<SpecChange<'_>> {
+        if let Some(repo) = &self.repo {
+            repo_path::ensure_exists(repo, directory)?;
+        }
         Ok(SpecChange {
             flags: self,
             values: values::from_flags(&self.values)?,

@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         let message = "no change requested: use --version, --latest, --repo or --conflicts";
         return Err(UsageError(message.to_owned()).into());
     }
-    let spec = args.spec.read()?;
+    let spec = args.spec.read(&directory)?;
     let change = |plugin: &mut Plugin| {
         spec.apply(plugin, &directory);
         if let Some(source) = &source {
@@ -58,6 +58,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
 /// The source that the argument names. Unlike with `plugin install`, it is not the name of a chart: the plugin has one.
 fn source(chart: &str, directory: &Path) -> anyhow::Result<String> {
     if let Some(source) = local_or_remote(chart, directory) {
+        repo_path::ensure_exists(&source, directory)?;
         return Ok(repo_path::absolute(&source, directory));
     }
     let text = format!("{chart} is neither a chart directory, an archive nor a URL");

@@ -53,14 +53,43 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         }
     }
     let client = &connection.client;
-    progress::wait::<Plugin>(client, &keys, &args.condition, args.timeout).await?;
-    for (namespace, name) in keys {
-        let state = match args.condition {
-            WaitCondition::Ready => "ready",
-            WaitCondition::Disabled => "disabled",
-            WaitCondition::Deleted => "deleted",
-        };
+    let plugins = progress::wait::<Plugin>(client, &keys, &args.condition, args.timeout).await?;
+    for key in keys {
+        let plugin = plugins.get(&key).and_then(Option::as_ref);
+        let state = state(plugin, args.condition);
+        let (namespace, name) = key;
         printer.line(&format!("plugin {namespace}/{name} {state}"))?;
     }
     Ok(())
+}
+
+/// How a plugin met the condition: a disabled one is not ready, but nothing is left to be done about it.
+fn state(plugin: Option<&Plugin>, condition: WaitCondition) -> &'static str {
+    match condition {
+        WaitCondition::Ready if plugin.is_some_and(|plugin| !plugin.spec.enabled) => "disabled",
+        WaitCondition::Ready => "ready",
+        WaitCondition::Disabled => "disabled",
+        WaitCondition::Deleted => "deleted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_disabled_plugin_is_not_said_to_be_ready() {
+        let state = |enabled: bool, condition| {
+            let plugin = json!({
+                "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "web"},
+                "spec": {"enabled": enabled},
+            });
+            state(Some(&serde_json::from_value(plugin).unwrap()), condition)
+        };
+        assert_eq!(state(true, WaitCondition::Ready), "ready");
+        assert_eq!(state(false, WaitCondition::Ready), "disabled");
+        assert_eq!(state(false, WaitCondition::Disabled), "disabled");
+    }
 }

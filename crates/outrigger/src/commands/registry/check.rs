@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use outrigger_registry::{Store, StoreOptions};
 
+use crate::plural::counted;
 use crate::printer::Printer;
 use crate::report::note;
 
@@ -28,12 +29,14 @@ pub(super) fn ensure_store(data: &Path) -> anyhow::Result<()> {
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     ensure_store(&args.data)?;
     let store = Store::attach(&args.data, StoreOptions::default())?;
-    let mut problems = 0;
+    let mut problems = 0_u64;
     let checked = store.check(&mut |problem| {
         problems += 1;
         note(&problem.to_string());
     })?;
-    printer.line(&format!("{checked} blobs verified, {problems} problems"))?;
+    let blobs = counted(checked, "blob");
+    let found = counted(problems, "problem");
+    printer.line(&format!("{blobs} verified, {found}"))?;
     Ok(if problems == 0 {
         ExitCode::SUCCESS
     } else {

@@ -12,7 +12,7 @@ use outrigger_api::condition::ConditionStatus;
 use outrigger_api::repository::Repository;
 use serde_json::json;
 
-use super::{ClusterFlags, api, explain, ready_condition, until};
+use super::{ClusterFlags, api, ready_condition, suggest, until};
 use crate::commands::plugin::progress::parse_timeout;
 use crate::logging::LogFormat;
 use crate::printer::Printer;
@@ -38,7 +38,10 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
         let patch = json!({"metadata": {"annotations": {REFRESH: request}}});
         let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
         let patched = api.patch(name, &parameters, &patch).await;
-        before.push(patched.map_err(|error| explain(&error, name))?);
+        match patched {
+            Ok(repository) => before.push(repository),
+            Err(error) => return Err(suggest(&api, name, error).await),
+        }
     }
     let mut exit_code = ExitCode::SUCCESS;
     for (name, before) in args.names.iter().zip(before) {

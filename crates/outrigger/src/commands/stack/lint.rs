@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::findings::require;
 use super::sources::Sources;
+use crate::plural::counted;
 use crate::printer::Printer;
 
 pub(super) const EXAMPLES: &str = "\
@@ -22,10 +23,10 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let initialised = require(pipeline.initialise())?;
     let rendered = require(pipeline.render(&initialised))?;
     printer.line(&format!(
-        "{} plugins, {} templates, {} files: no fatal findings",
-        pipeline.plugins().count(),
-        rendered.templates.len(),
-        rendered.files.len()
+        "{}, {}, {}: no fatal findings",
+        counted(pipeline.plugins().count(), "plugin"),
+        counted(rendered.templates.len(), "template"),
+        counted(rendered.files.len(), "file")
     ))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@ use outrigger_stack::stage_files::{read_initialised, write_initialised, write_re
 
 use super::findings::require;
 use super::sources::StageArgs;
+use crate::plural::counted;
 use crate::printer::Printer;
 
 pub(super) const EXAMPLES: &str = "\
@@ -39,9 +40,10 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     }
     let folder = to.join("render");
     write_rendered(&folder, &rendered)?;
-    let (templates, files) = (rendered.templates.len(), rendered.files.len());
+    let templates = counted(rendered.templates.len(), "template");
+    let files = counted(rendered.files.len(), "file");
     printer.line(&format!(
-        "{templates} templates and {files} files written to {}",
+        "{templates} and {files} written to {}",
         folder.display()
     ))?;
     Ok(ExitCode::SUCCESS)

@@ -69,10 +69,12 @@ impl StandIns {
         }
         if !machines.is_empty() {
             let directory = stand_ins.directory.display();
-            note(&format!(
-                "{} stand-in machines are running; their root directories are in {directory}",
-                machines.len()
-            ));
+            note(&match machines.len() {
+                1 => format!("1 stand-in machine is running; its root directory is in {directory}"),
+                count => format!(
+                    "{count} stand-in machines are running; their root directories are in {directory}"
+                ),
+            });
         }
         Ok(stand_ins)
     }
