@@ -1,5 +1,6 @@
 //! Decides which flow of a cluster is due: a pure function of the objects and of where the current flow stands.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use outrigger_api::annotation::{ALLOW_DOWNGRADE, FORCE};
@@ -185,6 +186,34 @@ pub fn desired_version(cluster: &Cluster) -> &str {
         ClusterType::Imported if cluster.spec.version.is_empty() => "unknown",
         _ => plain_version(&cluster.spec.version),
     }
+}
+
+/// The version that a run installs. Machines that are added get that of the cluster, whatever the spec asks for by now.
+pub fn run_version<'a>(cluster: &'a Cluster, run: &Run) -> &'a str {
+    let desired = desired_version(cluster);
+    match run.flow {
+        FlowName::Create | FlowName::Upgrade => desired,
+        FlowName::ScaleUp | FlowName::ScaleDown | FlowName::Delete => {
+            installed_version(cluster).unwrap_or(desired)
+        }
+    }
+}
+
+/// The cluster as a run installs it.
+pub fn at_run<'a>(cluster: &'a Cluster, run: &Run) -> Cow<'a, Cluster> {
+    let version = run_version(cluster, run);
+    if version == desired_version(cluster) {
+        return Cow::Borrowed(cluster);
+    }
+    let mut cluster = cluster.clone();
+    cluster.spec.version = version.to_owned();
+    Cow::Owned(cluster)
+}
+
+/// The version that an upgrade which is not completed installs: machines may have it already.
+pub fn upgrading_version(cluster: &Cluster) -> Option<&str> {
+    let flow = cluster.status.as_ref()?.flow.as_ref()?;
+    version_of(&flow.run).filter(|_| !flow.completed)
 }
 
 /// Why the version of the spec is refused: it is older than the installed one, and no annotation allows it.

@@ -26,6 +26,11 @@ pub trait Provider: Debug + Send + Sync {
     /// What the provider lacks to install this cluster, such as binaries of its version. Reported before anything starts.
     fn missing(&self, cluster: &Cluster) -> Vec<String>;
 
+    /// Why the provider cannot bring a cluster from its installed version to that of the spec.
+    fn refused_version(&self, _: &Cluster) -> Option<String> {
+        None
+    }
+
     /// The step with an id; `None` if this provider does nothing for it.
     fn step(&self, id: &str) -> Option<&dyn Step>;
 }

@@ -12,7 +12,7 @@ use outrigger_api::machine::{Machine, MachinePhase, MachineStatus};
 use outrigger_api::step::FlowName;
 use outrigger_flow::{Outcome, Record, Target};
 
-use crate::lifecycle::{desired_version, is_removed};
+use crate::lifecycle::{desired_version, is_removed, run_version};
 use crate::{Inputs, Report, conditions, current_step, from_status, to_status};
 
 /// The condition that says whether the spec is valid.
@@ -48,7 +48,7 @@ pub fn of_machine(
         FlowName::Create | FlowName::ScaleUp => MachinePhase::Initializing,
     };
     if is_finished && status.phase == MachinePhase::Running {
-        status.version = Some(desired_version(cluster).to_owned());
+        status.version = Some(run_version(cluster, &inputs.run).to_owned());
     }
     status.flow = Some(flow);
     for report in reports {

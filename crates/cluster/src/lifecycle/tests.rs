@@ -227,3 +227,17 @@ fn a_downgrade_is_refused_unless_the_version_is_allowed() {
         None
     );
 }
+
+#[test]
+fn a_machine_that_is_added_gets_the_installed_version() {
+    let cluster = cluster("1.1.0", flow("ScaleUp", "2-ScaleUp"));
+    let version = |flow| {
+        let run = Run {
+            flow,
+            id: String::new(),
+        };
+        at_run(&cluster, &run).spec.version.clone()
+    };
+    assert_eq!(version(FlowName::ScaleUp), "1.0.0");
+    assert_eq!(version(FlowName::Upgrade), "1.1.0");
+}

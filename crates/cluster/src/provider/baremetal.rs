@@ -11,7 +11,7 @@ use outrigger_api::cluster::Cluster;
 
 use super::Provider;
 use crate::Step;
-use crate::lifecycle::{installed_version, is_deleted, plain_version};
+use crate::lifecycle::{is_deleted, plain_version};
 
 mod files;
 mod host_facts;
@@ -19,6 +19,7 @@ mod kubeadm_config;
 mod network;
 mod preflight;
 mod steps;
+mod version_skew;
 mod work;
 
 pub(crate) use files::Files;
@@ -58,16 +59,14 @@ impl Provider for Baremetal {
             return Vec::new();
         }
         let version = plain_version(&cluster.spec.version);
-        let installed = installed_version(cluster);
-        if let Some(installed) = installed.filter(|installed| *installed != version) {
-            return vec![format!(
-                "the steps that upgrade a cluster from {installed} to {version}"
-            )];
-        }
         match &self.files {
             None => vec!["a provider folder; start the controller with --provider".to_owned()],
             Some(files) => files.missing(version),
         }
+    }
+
+    fn refused_version(&self, cluster: &Cluster) -> Option<String> {
+        version_skew::refused(cluster)
     }
 
     fn step(&self, id: &str) -> Option<&dyn Step> {

@@ -167,6 +167,9 @@ impl Reconcile {
         let provider = self.options.providers.find(cluster);
         let provider =
             provider.map_err(|message| ("Invalid", format!("spec.provider: {message}")))?;
+        if let Some(reason) = provider.refused_version(cluster) {
+            return Err(("VersionSkew", format!("spec.version: {reason}")));
+        }
         let missing = provider.missing(cluster);
         if !missing.is_empty() {
             let message = format!("provider {} lacks {}", provider.name(), missing.join(", "));
@@ -196,7 +199,7 @@ impl Reconcile {
         let now = format_time(self.now());
         let refused = status::refused(&cluster, reason, message, &now);
         self.write_cluster_status(&refused).await?;
-        if !["Invalid", "Downgrade"].contains(&reason) {
+        if !["Invalid", "Downgrade", "VersionSkew"].contains(&reason) {
             self.requeue_after(Duration::from_secs(10));
         }
         Ok(())
@@ -519,7 +522,7 @@ impl Reconcile {
             machines: self.machines.clone(),
         });
         let runs = Arc::clone(&self.observed.runs);
-        let attempts = self.attempts(tree, provider, objects.clone());
+        let attempts = self.attempts(tree, provider, objects.clone(), &inputs.run);
         let store = StatusStore::new(self.ctx.client.clone(), &runs, &inputs, objects);
         let records = self.records();
         let recorded = delegations::record(&inputs, &store, records, self.now());
@@ -549,8 +552,10 @@ impl Reconcile {
         tree: &Tree,
         provider: &Arc<dyn Provider>,
         objects: SharedObjects,
+        run: &Run,
     ) -> Attempts {
         let cluster = self.cluster();
+        let cluster = Arc::new(lifecycle::at_run(&cluster, run).into_owned());
         let eligible = self.eligible();
         let control_plane = eligible
             .iter()

@@ -60,6 +60,28 @@ pub(super) fn findings(cluster: &Cluster, subject: Subject<'_>) -> Vec<Finding> 
     findings.list
 }
 
+/// What keeps a machine from being upgraded. `ready` says whether its node is.
+pub(super) fn upgrade_findings(
+    cluster: &Cluster,
+    host: &HostFacts,
+    ready: &Result<bool, String>,
+) -> Vec<Finding> {
+    let mut findings = Findings {
+        cluster,
+        list: Vec::new(),
+    };
+    findings.check_disk(host);
+    if host.cluster.as_deref() != cluster.metadata.uid.as_deref() {
+        findings.add("Cluster", "does not belong to this cluster");
+    }
+    match ready {
+        Ok(true) => {}
+        Ok(false) => findings.add("NodeReady", "the node is not ready"),
+        Err(message) => findings.add("NodeReady", message),
+    }
+    findings.list
+}
+
 struct Findings<'a> {
     cluster: &'a Cluster,
     list: Vec<Finding>,
@@ -91,20 +113,24 @@ impl Findings<'_> {
         if facts.cpus < cpus {
             self.add("NumCPU", format!("has {} CPUs, needs {cpus}", facts.cpus));
         }
-        let disk = 3 * GIB;
-        if subject.host.free_bytes < disk {
-            let free = size(subject.host.free_bytes);
-            let message = format!(
-                "has {free} of free disk space for images, needs {}",
-                size(disk)
-            );
-            self.add("Disk", message);
-        }
+        self.check_disk(subject.host);
         let fails_on_swap = self.cluster.spec.kubelet_config.get("failSwapOn");
         let fails_on_swap = fails_on_swap.and_then(Value::as_bool).unwrap_or(true);
         if subject.host.swap_bytes > 0 && fails_on_swap {
             let message = "swap is on; run swapoff -a and remove it from /etc/fstab, or set failSwapOn: false in kubeletConfig";
             self.add("Swap", message);
+        }
+    }
+
+    fn check_disk(&mut self, host: &HostFacts) {
+        let disk = 3 * GIB;
+        if host.free_bytes < disk {
+            let free = size(host.free_bytes);
+            let message = format!(
+                "has {free} of free disk space for images, needs {}",
+                size(disk)
+            );
+            self.add("Disk", message);
         }
     }
 

@@ -14,7 +14,9 @@ use crate::{Effect, Remote, Report, Step, StepError, StepInput, StepPlan};
 mod cluster_dns;
 mod cni_plugins;
 mod container_runtime;
+mod drain_node;
 mod duplicates;
+mod etcd_snapshot;
 mod images;
 mod init_phase;
 mod join;
@@ -24,6 +26,7 @@ mod kubeconfig;
 mod kubelet;
 mod mark_node;
 mod node_ready;
+mod node_upgraded;
 mod nodes;
 mod pod_network;
 mod preflight;
@@ -32,6 +35,8 @@ mod remove_node;
 mod start_container_runtime;
 mod start_kubelet;
 mod sysctl;
+mod upgrade_node;
+mod upgrade_preflight;
 mod wait_control_plane;
 
 /// All steps. Without files, nothing can be installed.
@@ -58,7 +63,14 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
         script(start_container_runtime::work),
     );
     steps.insert("EnsureKubernetesImages", Box::new(images::Images(files())));
-    steps.insert("EnsureKubelet", Box::new(kubelet::Kubelet(files())));
+    for (id, is_restarted) in [("EnsureKubelet", false), ("EnsureUpgradeKubelet", true)] {
+        let files = files();
+        let kubelet = kubelet::Kubelet {
+            files,
+            is_restarted,
+        };
+        steps.insert(id, Box::new(kubelet));
+    }
     steps.insert("EnsureStartKubelet", script(start_kubelet::work));
     steps.insert(
         "EnsureCNIPlugins",
@@ -86,7 +98,22 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
     steps.insert("EnsureMarkNode", Box::new(mark_node::MarkNode));
     steps.insert("EnsureNodeReady", Box::new(node_ready::NodeReady));
     steps.insert("EnsureClusterDNS", Box::new(cluster_dns::ClusterDns));
+    add_upgrade(&mut steps, &files());
     steps
+}
+
+fn add_upgrade(steps: &mut BTreeMap<&'static str, Box<dyn Step>>, files: &Arc<Files>) {
+    let preflight = upgrade_preflight::UpgradePreflight(Arc::clone(files));
+    steps.insert("EnsureUpgradePreflight", Box::new(preflight));
+    steps.insert("EnsureETCDSnapshot", Box::new(etcd_snapshot::EtcdSnapshot));
+    for (id, role) in [
+        ("EnsureUpgradeControlPlaneNode", MachineRole::ControlPlane),
+        ("EnsureUpgrade", MachineRole::Worker),
+    ] {
+        steps.insert(id, Box::new(upgrade_node::UpgradeNode(role)));
+    }
+    steps.insert("EnsureDrainNode", Box::new(drain_node::DrainNode));
+    steps.insert("EnsureNodeUpgraded", Box::new(node_upgraded::NodeUpgraded));
 }
 
 /// A step that is one script, the same for all machines.

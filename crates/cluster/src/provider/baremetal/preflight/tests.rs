@@ -180,3 +180,21 @@ fn machines_with_one_host_name_machine_id_or_product_uuid_are_named() {
     let ignored = cluster(&json!({"ignore": ["hostname", "machineid"]}));
     assert_eq!(duplicates(&ignored, &a, &others), []);
 }
+
+#[test]
+fn a_machine_that_is_not_healthy_is_not_upgraded() {
+    let cluster = cluster(&json!({}));
+    let mut host = good_host();
+    host.cluster = Some("this".to_owned());
+    let found = |host: &HostFacts, ready: Result<bool, &str>| {
+        let ready = ready.map_err(str::to_owned);
+        text(&upgrade_findings(&cluster, host, &ready))
+    };
+    assert_eq!(found(&host, Ok(true)), "");
+    assert_eq!(found(&host, Ok(false)), "NodeReady: the node is not ready");
+    assert_eq!(found(&host, Err("no node")), "NodeReady: no node");
+    host.cluster = None;
+    host.free_bytes = GIB;
+    let both = "Disk: has 1024 MiB of free disk space for images, needs 3072 MiB; Cluster: does not belong to this cluster";
+    assert_eq!(found(&host, Ok(true)), both);
+}
