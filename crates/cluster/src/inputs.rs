@@ -98,7 +98,8 @@ impl Inputs {
         }
         for (index, machine) in machines.iter().enumerate() {
             let target = Target::Machine(machine.name_any());
-            let applies = applies(flow_step.role, machine.spec.role, index);
+            let applies = applies(flow_step.role, machine.spec.role, index)
+                && can_run(provider, flow_step, machine);
             self.add_task(provider, flow_step, target, input(Some(machine)), applies);
         }
     }
@@ -265,6 +266,12 @@ fn applies(role: StepRole, machine: MachineRole, index: usize) -> bool {
         StepRole::JoiningControlPlane => is_control_plane && index > 0,
         StepRole::Worker => !is_control_plane,
     }
+}
+
+/// Whether a step can be done for a machine: one that is lost cannot be reached.
+fn can_run(provider: &dyn Provider, flow_step: &FlowStep, machine: &Machine) -> bool {
+    let step = provider::step(provider, flow_step.id);
+    !lifecycle::is_lost(machine) || step.is_some_and(|step| !step.needs_machine())
 }
 
 fn delegate(cluster: &Cluster) -> Delegate {

@@ -126,6 +126,8 @@ pub fn of_cluster(
         }
         let kept = report.kubeconfig_secret.clone();
         status.kubeconfig_secret_ref = kept.or(status.kubeconfig_secret_ref);
+        let endpoint = status.control_plane_endpoint;
+        status.control_plane_endpoint = endpoint.or_else(|| report.endpoint.clone());
     }
     status
 }

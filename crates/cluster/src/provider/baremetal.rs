@@ -8,11 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::Machine;
 
 use super::Provider;
 use crate::Step;
 use crate::lifecycle::{is_deleted, plain_version};
 
+mod control_plane;
+mod etcd;
 mod files;
 mod host_facts;
 mod kubeadm_config;
@@ -67,6 +70,10 @@ impl Provider for Baremetal {
 
     fn refused_version(&self, cluster: &Cluster) -> Option<String> {
         version_skew::refused(cluster)
+    }
+
+    fn refused_machines(&self, cluster: &Cluster, machines: &[&Machine]) -> Option<String> {
+        control_plane::refused(cluster, machines)
     }
 
     fn step(&self, id: &str) -> Option<&dyn Step> {

@@ -2,6 +2,7 @@
 //! where the lab is not installed: `cargo xtask peers lab`.
 
 mod baremetal;
+mod control_planes;
 mod fixture;
 mod killed_harness;
 mod kubernetes;

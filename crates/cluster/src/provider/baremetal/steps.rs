@@ -30,6 +30,7 @@ mod node_upgraded;
 mod nodes;
 mod pod_network;
 mod preflight;
+mod remove_etcd_member;
 mod remove_machine;
 mod remove_node;
 mod start_container_runtime;
@@ -47,6 +48,10 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
         Box::new(remove_machine::RemoveMachine),
     );
     steps.insert("EnsureRemoveNode", Box::new(remove_node::RemoveNode));
+    steps.insert(
+        "EnsureRemoveETCDMember",
+        Box::new(remove_etcd_member::RemoveEtcdMember),
+    );
     let Some(files) = files else { return steps };
     let files = || Arc::clone(files);
     steps.insert("EnsureKernelModule", script(kernel_modules::work));
@@ -148,13 +153,24 @@ fn is_first(input: &StepInput<'_>) -> bool {
     first.map(outrigger_api::machine::MachineAccess::address) == address && address.is_some()
 }
 
-/// The machine on which commands for the cluster run.
+/// The machine on which commands for the cluster run: the first one of the control plane that answers.
 async fn control_plane(effect: Effect<'_>) -> Result<Arc<dyn Remote>, StepError> {
-    let machine = effect.peers.control_plane();
-    let machine = machine.ok_or_else(|| {
-        StepError::Provider("the cluster has no machine of the control plane".to_owned())
-    })?;
-    Ok(effect.peers.connect(&machine).await?)
+    let machines = effect.peers.control_planes();
+    let mut failure = None;
+    for machine in &machines {
+        let remote = effect.peers.connect(machine).await?;
+        if machines.len() == 1 {
+            return Ok(remote);
+        }
+        match remote.boot_id().await {
+            Ok(_) => return Ok(remote),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    Err(failure.map_or_else(
+        || StepError::Provider("the cluster has no machine of the control plane".to_owned()),
+        StepError::from,
+    ))
 }
 
 fn role(machine: &Machine) -> &'static str {

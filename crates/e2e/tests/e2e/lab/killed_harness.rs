@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use outrigger_testing::TestContext;
 use outrigger_testing::lab::Lab;
-use outrigger_testing::peers::lab::CURRENT;
 use outrigger_testing::peers;
+use outrigger_testing::peers::lab::CURRENT;
 
 use super::{ONE_AT_A_TIME, is_available};
 

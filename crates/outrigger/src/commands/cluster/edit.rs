@@ -11,13 +11,13 @@ use crate::commands::plugin::edit::{edit_object, force_removal};
 use crate::commands::plugin::origin::Origin;
 use crate::report::note;
 
-pub(super) async fn get(connection: &Connection, name: &str) -> anyhow::Result<Cluster> {
+pub(crate) async fn get(connection: &Connection, name: &str) -> anyhow::Result<Cluster> {
     let cluster = clusters(connection).get(name).await;
     cluster.map_err(|error| explain(&error, Some(name)))
 }
 
 /// Changes a cluster, or the object that it mirrors.
-pub(super) async fn edit(
+pub(crate) async fn edit(
     connection: &Connection,
     cluster: &Cluster,
     dry_run: bool,

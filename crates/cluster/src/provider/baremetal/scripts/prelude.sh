@@ -48,10 +48,10 @@ put() {
 is_done() { [ "$(cat "$node/done/$STEP" 2>/dev/null)" = "$DIGEST" ]; }
 finish() { mkdir -p "$node/done" && echo "$DIGEST" >"$node/done/$STEP"; }
 kubectl() { command kubectl --kubeconfig /etc/kubernetes/admin.conf --cache-dir "$node/cache" "$@"; }
-# Prints the name of the node with the address $ADDRESS.
+# Prints the name of the node with the address $ADDRESS. Returns 1 if there is none, 2 if the API server does not answer.
 node_name() {
-  found=$(kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}' |
-    while read -r name address; do [ "$address" != "$ADDRESS" ] || echo "$name"; done)
+  nodes=$(kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}') || return 2
+  found=$(printf '%s\n' "$nodes" | while read -r name address; do [ "$address" != "$ADDRESS" ] || echo "$name"; done)
   [ -n "$found" ] || { echo "no node has the address $ADDRESS" >&2; return 1; }
   echo "$found"
 }

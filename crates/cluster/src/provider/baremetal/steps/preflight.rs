@@ -22,7 +22,9 @@ impl Preflight {
         effect: Effect<'_>,
         facts: &mut MachineFacts,
     ) -> Result<Vec<Finding>, StepError> {
+        let before = (effect.now)().as_second();
         let host = host_facts(effect.remote).await?;
+        let asked = (before, (effect.now)().as_second());
         facts.product_uuid.clone_from(&host.product_uuid);
         let role = effect.machine.spec.role;
         let release = self.0.of_architecture(effect.cluster, &facts.architecture);
@@ -30,6 +32,7 @@ impl Preflight {
             role,
             facts,
             host: &host,
+            asked,
             has_runtime_package: release
                 .as_ref()
                 .is_ok_and(|release| files::package(release, "containerd").is_some()),
@@ -40,7 +43,13 @@ impl Preflight {
         let mut found = findings(effect.cluster, subject);
         let provider = match release {
             Ok(release) => check_files(&self.0, release, role).await.err(),
-            Err(message) => Some(message),
+            Err(message) => {
+                found.push(Finding {
+                    check: "Architecture".to_owned(),
+                    message,
+                });
+                None
+            }
         };
         found.extend(provider.map(|message| Finding {
             check: "Provider".to_owned(),
