@@ -235,7 +235,7 @@ pub fn at_run<'a>(cluster: &'a Cluster, run: &Run) -> Cow<'a, Cluster> {
         return Cow::Borrowed(cluster);
     }
     let mut cluster = cluster.clone();
-    cluster.spec.version = version.to_owned();
+    version.clone_into(&mut cluster.spec.version);
     Cow::Owned(cluster)
 }
 

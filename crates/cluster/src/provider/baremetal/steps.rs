@@ -155,15 +155,23 @@ fn is_first(input: &StepInput<'_>) -> bool {
 
 /// The machine on which commands for the cluster run: the first one of the control plane that answers.
 async fn control_plane(effect: Effect<'_>) -> Result<Arc<dyn Remote>, StepError> {
+    let (_, remote) = control_plane_machine(effect).await?;
+    Ok(remote)
+}
+
+/// The same with the machine.
+async fn control_plane_machine(
+    effect: Effect<'_>,
+) -> Result<(Arc<Machine>, Arc<dyn Remote>), StepError> {
     let machines = effect.peers.control_planes();
     let mut failure = None;
     for machine in &machines {
         let remote = effect.peers.connect(machine).await?;
         if machines.len() == 1 {
-            return Ok(remote);
+            return Ok((Arc::clone(machine), remote));
         }
         match remote.boot_id().await {
-            Ok(_) => return Ok(remote),
+            Ok(_) => return Ok((Arc::clone(machine), remote)),
             Err(error) => failure = failure.or(Some(error)),
         }
     }

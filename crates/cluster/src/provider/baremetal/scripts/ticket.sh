@@ -4,7 +4,8 @@ key=-
 if [ "$ROLE" = ControlPlane ]; then
   printf '%s\n' "$CONFIG" >"$node/upload.yaml"
   # The last line that it prints is the key: kubeadm does not take one beside a configuration.
-  key=$(kubeadm init phase upload-certs --upload-certs --config "$node/upload.yaml" | tail -n 1)
+  key=$(kubeadm init phase upload-certs --upload-certs --config "$node/upload.yaml")
+  key=$(printf '%s\n' "$key" | tail -n 1)
   rm -f "$node/upload.yaml"
 fi
 echo "$key"
