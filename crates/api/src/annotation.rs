@@ -31,6 +31,12 @@ pub const RETRY: &str = "outrigger.dev/retry";
 /// On a cluster: the version that it may be downgraded to. Any other version that is older than the installed one is refused.
 pub const ALLOW_DOWNGRADE: &str = "outrigger.dev/allow-downgrade";
 
+/// On a machine, `"true"`: it does not come back. It is removed from its cluster without being reached.
+pub const LOST: &str = "outrigger.dev/lost";
+
+/// On a node that is drained for an upgrade: pods may run on it again after it. A node that was cordoned before has none.
+pub const DRAINED: &str = "outrigger.dev/drained";
+
 /// On a cluster of `outrigger up`, `"true"`: its machines are stand-ins, processes that the command starts on the loopback
 /// addresses of the spec.
 pub const STAND_IN_MACHINES: &str = "outrigger.dev/stand-in-machines";

@@ -196,6 +196,9 @@ pub struct ClusterStatus {
     /// Secret with the kubeconfig of the cluster, which the provider wrote
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubeconfig_secret_ref: Option<SecretReference>,
+    /// Host and port of the API server that the cluster was created with, which it keeps
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane_endpoint: Option<String>,
     /// Number of machines by phase
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub machines: BTreeMap<String, u32>,

@@ -17,6 +17,8 @@ pub struct Execution<'a> {
     pub tree: &'a Tree,
     pub provider: &'a dyn Provider,
     pub peers: &'a dyn Peers,
+    /// The clock of the controller.
+    pub now: fn() -> jiff::Timestamp,
 }
 
 /// Does the work of an attempt, or waits for it if it was begun before.
@@ -31,6 +33,7 @@ pub async fn execute(execution: Execution<'_>, attempt: &Attempt) -> (Report, Re
         tree: execution.tree,
         attempt,
         peers: execution.peers,
+        now: execution.now,
     };
     let (mut report, result) = step.run(effect).await;
     report.host_key = execution.remote.host_key();

@@ -9,11 +9,11 @@ use outrigger_api::cluster::{ANY_OPERATOR, Cluster, ClusterType};
 use outrigger_api::duration;
 use outrigger_api::hook::Hook;
 use outrigger_api::machine::{Machine, MachineRole};
-use outrigger_api::step::{self, FlowStep, StepRole, StepScope};
+use outrigger_api::step::{self, FlowName, FlowStep, StepRole, StepScope};
 use outrigger_flow::{Delegate, Desired, Flow, Retry, Scope, Step, Target, Task};
 use outrigger_node::Tree;
 
-use crate::lifecycle::Run;
+use crate::lifecycle::{self, Run};
 use crate::steps::hook_timeout;
 use crate::{Provider, StepInput, provider};
 
@@ -32,6 +32,8 @@ pub struct Inputs {
     pub flow: Flow,
     pub run: Run,
     machines: Vec<String>,
+    max_in_turn: usize,
+    alone: BTreeSet<String>,
     omitted: BTreeSet<Task>,
     digests: BTreeMap<Task, String>,
     /// What each task is about to do, for people.
@@ -50,6 +52,8 @@ impl Inputs {
         provider: &dyn Provider,
         run: Run,
     ) -> Self {
+        let at_run = lifecycle::at_run(cluster, &run);
+        let cluster = at_run.as_ref();
         let features = &cluster.spec.features;
         let find = |names: &[String]| names.iter().filter_map(|name| step::find(name)).collect();
         let skip: BTreeSet<&'static str> = find(&features.skip_conditions);
@@ -58,14 +62,16 @@ impl Inputs {
         let annotations = cluster.metadata.annotations.as_ref();
         let mut inputs = Self {
             flow: flow(cluster, machines, tree, provider, &run),
-            run,
             machines: machines.iter().map(|machine| machine.name_any()).collect(),
+            max_in_turn: max_in_turn(cluster, run.flow),
+            alone: control_planes(machines),
             omitted: BTreeSet::new(),
             digests: BTreeMap::new(),
             texts: BTreeMap::new(),
             skip,
             delegate: delegate.collect(),
             retry: annotations.and_then(|all| all.get(RETRY)).cloned(),
+            run,
         };
         for flow_step in steps(cluster, &inputs.run) {
             inputs.add_step(cluster, machines, tree, provider, flow_step);
@@ -92,7 +98,8 @@ impl Inputs {
         }
         for (index, machine) in machines.iter().enumerate() {
             let target = Target::Machine(machine.name_any());
-            let applies = applies(flow_step.role, machine.spec.role, index);
+            let applies = applies(flow_step.role, machine.spec.role, index)
+                && can_run(provider, flow_step, machine);
             self.add_task(provider, flow_step, target, input(Some(machine)), applies);
         }
     }
@@ -128,6 +135,8 @@ impl Inputs {
         Desired {
             run: &self.run.id,
             machines: &self.machines,
+            max_in_turn: self.max_in_turn,
+            alone: &self.alone,
             omitted: &self.omitted,
             digests: &self.digests,
             skip: &self.skip,
@@ -197,6 +206,19 @@ impl Inputs {
     }
 }
 
+/// How many workers are upgraded at the same time. In all other flows, what is done in turn is done on one machine.
+fn max_in_turn(cluster: &Cluster, flow: FlowName) -> usize {
+    let max = cluster.spec.features.upgrade.max_unavailable;
+    let max = max.filter(|_| flow == FlowName::Upgrade).unwrap_or(1);
+    usize::try_from(max).unwrap_or(usize::MAX)
+}
+
+fn control_planes(machines: &[&Machine]) -> BTreeSet<String> {
+    let machines = machines.iter();
+    let machines = machines.filter(|machine| machine.spec.role == MachineRole::ControlPlane);
+    machines.map(|machine| machine.name_any()).collect()
+}
+
 fn steps<'a>(cluster: &Cluster, run: &Run) -> impl Iterator<Item = &'a FlowStep> + use<'a> {
     let is_imported = cluster.spec.kind == ClusterType::Imported;
     let steps = step::steps(run.flow).iter();
@@ -255,6 +277,12 @@ fn applies(role: StepRole, machine: MachineRole, index: usize) -> bool {
     }
 }
 
+/// Whether a step can be done for a machine: one that is lost cannot be reached.
+fn can_run(provider: &dyn Provider, flow_step: &FlowStep, machine: &Machine) -> bool {
+    let step = provider::step(provider, flow_step.id);
+    !lifecycle::is_lost(machine) || step.is_some_and(|step| !step.needs_machine())
+}
+
 fn delegate(cluster: &Cluster) -> Delegate {
     let delegation = cluster.spec.features.delegation.as_ref();
     let owner = delegation.map_or(ANY_OPERATOR, |delegation| &delegation.owner);
@@ -277,6 +305,26 @@ mod tests {
     use crate::StandIn;
 
     #[test]
+    fn workers_are_upgraded_together_and_control_planes_alone() {
+        let machine = |name: &str, role| {
+            let mut machine = Machine::new(name, MachineSpec::default());
+            machine.spec.role = role;
+            machine
+        };
+        let control_plane = machine("c", MachineRole::ControlPlane);
+        let worker = machine("w", MachineRole::Worker);
+        assert_eq!(
+            control_planes(&[&control_plane, &worker]),
+            ["c".to_owned()].into()
+        );
+        let mut cluster = Cluster::new("c", ClusterSpec::default());
+        assert_eq!(max_in_turn(&cluster, FlowName::Upgrade), 1);
+        cluster.spec.features.upgrade.max_unavailable = Some(3);
+        assert_eq!(max_in_turn(&cluster, FlowName::Upgrade), 3);
+        assert_eq!(max_in_turn(&cluster, FlowName::ScaleUp), 1);
+    }
+
+    #[test]
     fn a_copy_of_large_files_may_take_longer() {
         let root = tempfile::tempdir().unwrap();
         let file = fs_err::File::create(root.path().join("image")).unwrap();
@@ -290,7 +338,7 @@ mod tests {
             let cluster = Cluster::new("c", ClusterSpec::default());
             let machine = Machine::new("m", MachineSpec::default());
             let run = Run {
-                flow: step::FlowName::Create,
+                flow: FlowName::Create,
                 id: "1-Create".to_owned(),
             };
             let flow = flow(&cluster, &[&machine], &tree, &StandIn, &run);

@@ -1,8 +1,9 @@
 //! Decides which flow of a cluster is due: a pure function of the objects and of where the current flow stands.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use outrigger_api::annotation::{ALLOW_DOWNGRADE, FORCE};
+use outrigger_api::annotation::{ALLOW_DOWNGRADE, FORCE, LOST};
 use outrigger_api::cluster::{Cluster, ClusterType};
 use outrigger_api::flow_status::TaskState;
 use outrigger_api::machine::{Machine, MachineRole};
@@ -88,7 +89,7 @@ pub fn participants<'a>(
         FlowName::Upgrade => !needs_install(machine) && !is_removed(machine),
         FlowName::ScaleUp => needs_install(machine),
         FlowName::ScaleDown => is_removed(machine),
-        FlowName::Delete => has_begun(machine),
+        FlowName::Delete => has_begun(machine) && !is_lost(machine),
     };
     let mut machines: Vec<&Machine> = machines
         .iter()
@@ -97,11 +98,35 @@ pub fn participants<'a>(
         .collect();
     machines.sort_by_key(|machine| {
         let is_worker = machine.spec.role == MachineRole::Worker;
-        let address = machine.spec.access.address();
-        let mut listed = cluster.spec.machines.iter();
-        let position = listed.position(|access| access.address() == address);
-        let position = position.unwrap_or(usize::MAX);
-        (is_worker, position, machine.metadata.name.clone())
+        let position = position(cluster, machine);
+        // The members of etcd that are lost are removed before healthy ones.
+        let is_lost = is_lost(machine);
+        (is_worker, !is_lost, position, machine.metadata.name.clone())
+    });
+    machines
+}
+
+/// The place of a machine in the spec.
+fn position(cluster: &Cluster, machine: &Machine) -> usize {
+    let address = machine.spec.access.address();
+    let mut listed = cluster.spec.machines.iter();
+    let position = listed.position(|access| access.address() == address);
+    position.unwrap_or(usize::MAX)
+}
+
+/// The machines on which commands for the cluster can run: those of the control plane, in the order of the spec. In a
+/// cluster that was created, only those that are part of it; one that is removed is the last choice.
+pub fn control_planes<'a>(cluster: &Cluster, machines: &[&'a Machine]) -> Vec<&'a Machine> {
+    let is_created = installed_version(cluster).is_some();
+    let mut machines: Vec<&Machine> = machines
+        .iter()
+        .copied()
+        .filter(|machine| machine.spec.role == MachineRole::ControlPlane && !is_lost(machine))
+        .filter(|machine| !is_created || !needs_install(machine))
+        .collect();
+    machines.sort_by_key(|machine| {
+        let name = machine.metadata.name.clone();
+        (is_removed(machine), position(cluster, machine), name)
     });
     machines
 }
@@ -127,16 +152,21 @@ pub fn is_deleted(cluster: &Cluster) -> bool {
 
 /// Whether a cluster that is deleted is let go, whatever its machines say.
 pub fn is_forced(cluster: &Cluster) -> bool {
-    is_annotated(cluster.metadata.annotations.as_ref())
+    has_annotation(cluster.metadata.annotations.as_ref(), FORCE)
 }
 
 /// Whether a machine that is deleted is let go without steps on it.
 pub fn is_machine_forced(machine: &Machine) -> bool {
-    is_annotated(machine.metadata.annotations.as_ref())
+    has_annotation(machine.metadata.annotations.as_ref(), FORCE)
 }
 
-fn is_annotated(annotations: Option<&BTreeMap<String, String>>) -> bool {
-    annotations.is_some_and(|all| all.get(FORCE).is_some_and(|value| value == "true"))
+/// Whether a machine does not come back.
+pub fn is_lost(machine: &Machine) -> bool {
+    has_annotation(machine.metadata.annotations.as_ref(), LOST)
+}
+
+fn has_annotation(annotations: Option<&BTreeMap<String, String>>, name: &str) -> bool {
+    annotations.is_some_and(|all| all.get(name).is_some_and(|value| value == "true"))
 }
 
 /// Whether a machine is being removed from its cluster.
@@ -185,6 +215,34 @@ pub fn desired_version(cluster: &Cluster) -> &str {
         ClusterType::Imported if cluster.spec.version.is_empty() => "unknown",
         _ => plain_version(&cluster.spec.version),
     }
+}
+
+/// The version that a run installs. Machines that are added get that of the cluster, whatever the spec asks for by now.
+pub fn run_version<'a>(cluster: &'a Cluster, run: &Run) -> &'a str {
+    let desired = desired_version(cluster);
+    match run.flow {
+        FlowName::Create | FlowName::Upgrade => desired,
+        FlowName::ScaleUp | FlowName::ScaleDown | FlowName::Delete => {
+            installed_version(cluster).unwrap_or(desired)
+        }
+    }
+}
+
+/// The cluster as a run installs it.
+pub fn at_run<'a>(cluster: &'a Cluster, run: &Run) -> Cow<'a, Cluster> {
+    let version = run_version(cluster, run);
+    if version == desired_version(cluster) {
+        return Cow::Borrowed(cluster);
+    }
+    let mut cluster = cluster.clone();
+    version.clone_into(&mut cluster.spec.version);
+    Cow::Owned(cluster)
+}
+
+/// The version that an upgrade which is not completed installs: machines may have it already.
+pub fn upgrading_version(cluster: &Cluster) -> Option<&str> {
+    let flow = cluster.status.as_ref()?.flow.as_ref()?;
+    version_of(&flow.run).filter(|_| !flow.completed)
 }
 
 /// Why the version of the spec is refused: it is older than what is installed, also on single machines by an upgrade that

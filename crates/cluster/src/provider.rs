@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use outrigger_api::cluster::Cluster;
 use outrigger_api::hook::HOOKS;
+use outrigger_api::machine::Machine;
 
 use crate::Step;
 use crate::steps::{CopyFiles, RemoveFiles, RunHook};
@@ -25,6 +26,16 @@ pub trait Provider: Debug + Send + Sync {
 
     /// What the provider lacks to install this cluster, such as binaries of its version. Reported before anything starts.
     fn missing(&self, cluster: &Cluster) -> Vec<String>;
+
+    /// Why the provider cannot bring a cluster from its installed version to that of the spec.
+    fn refused_version(&self, _: &Cluster) -> Option<String> {
+        None
+    }
+
+    /// Why the control plane cannot become the one of the spec. `machines` are those that the cluster has.
+    fn refused_machines(&self, _cluster: &Cluster, _machines: &[&Machine]) -> Option<String> {
+        None
+    }
 
     /// The step with an id; `None` if this provider does nothing for it.
     fn step(&self, id: &str) -> Option<&dyn Step>;

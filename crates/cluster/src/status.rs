@@ -13,7 +13,7 @@ use outrigger_api::step::FlowName;
 use outrigger_flow::{Outcome, Record, Target};
 
 use crate::conditions::{Stored, conditions};
-use crate::lifecycle::{self, desired_version, is_removed};
+use crate::lifecycle::{self, desired_version, is_removed, run_version};
 use crate::{Inputs, Report, current_step, from_status, to_status};
 
 /// The condition that says whether the spec is valid.
@@ -53,7 +53,7 @@ pub fn of_machine(
         FlowName::Create | FlowName::ScaleUp => MachinePhase::Initializing,
     };
     if status.phase == MachinePhase::Running && !was_finished(&status, inputs, &target, record) {
-        status.version = Some(desired_version(cluster).to_owned());
+        status.version = Some(run_version(cluster, &inputs.run).to_owned());
     }
     status.flow = Some(flow);
     for report in reports {
@@ -143,6 +143,8 @@ pub fn of_cluster(
         }
         let kept = report.kubeconfig_secret.clone();
         status.kubeconfig_secret_ref = kept.or(status.kubeconfig_secret_ref);
+        let endpoint = status.control_plane_endpoint;
+        status.control_plane_endpoint = endpoint.or_else(|| report.endpoint.clone());
     }
     status
 }

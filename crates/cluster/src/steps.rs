@@ -59,6 +59,8 @@ pub struct Effect<'a> {
     pub tree: &'a Tree,
     pub attempt: &'a Attempt,
     pub peers: &'a dyn Peers,
+    /// The clock of the controller.
+    pub now: fn() -> jiff::Timestamp,
 }
 
 /// The machines of a cluster, and connections to them.
@@ -66,8 +68,8 @@ pub trait Peers: Debug + Send + Sync {
     /// All machines.
     fn machines(&self) -> Vec<Arc<Machine>>;
 
-    /// The first machine of the control plane.
-    fn control_plane(&self) -> Option<Arc<Machine>>;
+    /// The machines of the control plane on which commands for the cluster can run, the first choice first.
+    fn control_planes(&self) -> Vec<Arc<Machine>>;
 
     /// A machine, which is connected to when it is used.
     fn connect<'a>(
@@ -117,6 +119,8 @@ pub struct Report {
     pub kubeconfig: Option<RedactedBytes>,
     /// The Secret in which it is kept.
     pub kubeconfig_secret: Option<SecretReference>,
+    /// Host and port of the API server.
+    pub endpoint: Option<String>,
 }
 
 /// Why a step failed.
@@ -169,6 +173,11 @@ pub trait Step: Send + Sync {
     /// How many bytes it may copy to a machine, in addition to the files of the spec.
     fn copied_bytes(&self, _: &StepInput<'_>) -> u64 {
         0
+    }
+
+    /// Whether it reaches the machine that it is about. Other steps are also done for a machine that is lost.
+    fn needs_machine(&self) -> bool {
+        true
     }
 
     /// Whether an attempt goes on without the process that began it.

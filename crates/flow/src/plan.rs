@@ -20,6 +20,10 @@ pub struct Desired<'a> {
     pub run: &'a str,
     /// The machines, in the order in which steps that run on one after the other visit them.
     pub machines: &'a [String],
+    /// How many machines may have their turn at the same time in steps that run in turn. Zero counts as one.
+    pub max_in_turn: usize,
+    /// Machines that have their turn alone.
+    pub alone: &'a BTreeSet<String>,
     /// Tasks that do not exist: steps that do not apply to a machine, or that have nothing to do.
     pub omitted: &'a BTreeSet<Task>,
     /// The digest of the input of each task. A task is done again when it changes.

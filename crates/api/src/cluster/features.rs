@@ -82,9 +82,14 @@ pub struct Delegation {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Upgrade {
-    /// Whether nodes are drained before they are upgraded
+    /// Whether nodes are also drained before a new patch version. Before a new minor version they always are
     #[serde(default)]
     pub drain_node_before_upgrade: bool,
+    /// Maximum number of workers that are upgraded at the same time. Defaults to 1. Control planes are upgraded one after
+    /// the other
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_unavailable: Option<u32>,
 }
 
 /// Hooks by name. The rules of the definition list the names.

@@ -148,13 +148,21 @@ const SCALE_UP: &[FlowStep] = &[
     step("EnsurePostInstallHook", Machine, All),
 ];
 
+/// What takes long and disturbs nothing is done on all machines first, so that the turn of each machine is short.
 const UPGRADE: &[FlowStep] = &[
     step("EnsureCopyFiles", Machine, All),
     step("EnsurePreClusterUpgradeHook", Cluster, All),
+    step("EnsureUpgradePreflight", Machine, All),
+    step("EnsureETCDSnapshot", Cluster, All),
+    step("EnsureKubernetesImages", Machine, All),
+    step("EnsureKubeadm", Machine, All),
     step("EnsureUpgradeCoreDNS", Cluster, All),
     step("EnsurePreUpgradeHook", MachineInTurn, All),
     step("EnsureUpgradeControlPlaneNode", MachineInTurn, ControlPlane),
     step("EnsureUpgrade", MachineInTurn, Worker),
+    step("EnsureDrainNode", MachineInTurn, All),
+    step("EnsureUpgradeKubelet", MachineInTurn, All),
+    step("EnsureNodeUpgraded", MachineInTurn, All),
     step("EnsurePostUpgradeHook", MachineInTurn, All),
     step("EnsurePostClusterUpgradeHook", Cluster, All),
 ];

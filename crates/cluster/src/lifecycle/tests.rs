@@ -242,3 +242,63 @@ fn a_downgrade_of_a_machine_that_an_unfinished_upgrade_reached_is_refused() {
     );
     assert_eq!(lowest_version(&machines), Some("1.0.0"));
 }
+
+#[test]
+fn a_machine_that_is_added_gets_the_installed_version() {
+    let cluster = cluster("1.1.0", flow("ScaleUp", "2-ScaleUp"));
+    let version = |flow| {
+        let run = Run {
+            flow,
+            id: String::new(),
+        };
+        at_run(&cluster, &run).spec.version.clone()
+    };
+    assert_eq!(version(FlowName::ScaleUp), "1.0.0");
+    assert_eq!(version(FlowName::Upgrade), "1.1.0");
+}
+
+#[test]
+fn commands_for_the_cluster_run_on_machines_that_are_part_of_it() {
+    let control_plane = |name: &str, version: Option<&str>, is_deleted: bool, ip: &str| {
+        let mut machine = machine(name, "ControlPlane", version, is_deleted);
+        machine.spec.access.ip = ip.to_owned();
+        machine
+    };
+    let mut lost = control_plane("lost", Some("1.0.0"), false, "10.0.0.5");
+    let annotations = lost.metadata.annotations.get_or_insert_default();
+    annotations.insert(LOST.to_owned(), "true".to_owned());
+    let machines = [
+        control_plane("removed", Some("1.0.0"), true, "10.0.0.4"),
+        control_plane("third", Some("1.0.0"), false, "10.0.0.3"),
+        control_plane("second", Some("1.0.0"), false, "10.0.0.2"),
+        control_plane("new", None, false, "10.0.0.1"),
+        machine("worker", "Worker", Some("1.0.0"), false),
+        lost,
+    ];
+    let machines: Vec<&Machine> = machines.iter().collect();
+    let names = |status| {
+        let mut cluster = cluster("1.0.0", status);
+        cluster.spec.machines = ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+            .map(|ip| outrigger_api::machine::MachineAccess {
+                ip: ip.to_owned(),
+                ..Default::default()
+            })
+            .into();
+        let machines = control_planes(&cluster, &machines);
+        let names = machines.iter().map(|it| it.metadata.name.clone().unwrap());
+        names.collect::<Vec<_>>()
+    };
+    let created = flow("ScaleUp", "2-ScaleUp");
+    assert_eq!(names(created), ["second", "third", "removed"]);
+    assert_eq!(names(json!({})), ["new", "second", "third", "removed"]);
+}
+
+#[test]
+fn a_lost_machine_does_not_hold_up_the_deletion_of_its_cluster() {
+    let mut lost = machine("lost", "Worker", Some("1.0.0"), false);
+    let cluster = cluster("1.0.0", json!({}));
+    assert_eq!(participants(FlowName::Delete, &cluster, &[&lost]).len(), 1);
+    let annotations = lost.metadata.annotations.get_or_insert_default();
+    annotations.insert(LOST.to_owned(), "true".to_owned());
+    assert_eq!(participants(FlowName::Delete, &cluster, &[&lost]).len(), 0);
+}

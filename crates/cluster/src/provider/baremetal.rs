@@ -8,17 +8,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::Machine;
 
 use super::Provider;
 use crate::Step;
-use crate::lifecycle::{installed_version, is_deleted, plain_version};
+use crate::lifecycle::{is_deleted, plain_version};
 
+mod control_plane;
+mod etcd;
 mod files;
 mod host_facts;
 mod kubeadm_config;
 mod network;
 mod preflight;
 mod steps;
+mod version_skew;
 mod work;
 
 pub(crate) use files::Files;
@@ -58,16 +62,18 @@ impl Provider for Baremetal {
             return Vec::new();
         }
         let version = plain_version(&cluster.spec.version);
-        let installed = installed_version(cluster);
-        if let Some(installed) = installed.filter(|installed| *installed != version) {
-            return vec![format!(
-                "the steps that upgrade a cluster from {installed} to {version}"
-            )];
-        }
         match &self.files {
             None => vec!["a provider folder; start the controller with --provider".to_owned()],
             Some(files) => files.missing(version),
         }
+    }
+
+    fn refused_version(&self, cluster: &Cluster) -> Option<String> {
+        version_skew::refused(cluster)
+    }
+
+    fn refused_machines(&self, cluster: &Cluster, machines: &[&Machine]) -> Option<String> {
+        control_plane::refused(cluster, machines)
     }
 
     fn step(&self, id: &str) -> Option<&dyn Step> {

@@ -32,8 +32,8 @@ pub(super) struct Attempts {
     pub(super) connect: Arc<dyn Connect>,
     pub(super) cluster: Arc<Cluster>,
     pub(super) objects: SharedObjects,
-    /// The name of the machine on which steps of the cluster run.
-    pub(super) first: Option<String>,
+    /// The names of the machines on which steps of the cluster can run.
+    pub(super) control_planes: Vec<String>,
     pub(super) tree: Tree,
     pub(super) provider: Arc<dyn Provider>,
     /// The namespace of the Secret with the kubeconfig.
@@ -46,7 +46,7 @@ impl Attempts {
     /// The machine of an attempt, as it was last written.
     fn machine(&self, attempt: &Attempt) -> Option<Arc<Machine>> {
         let name = match &attempt.task.target {
-            Target::Cluster => self.first.as_ref()?,
+            Target::Cluster => self.control_planes.first()?,
             Target::Machine(name) => name,
         };
         self.objects.lock().machines.get(name).cloned()
@@ -81,6 +81,7 @@ impl Attempts {
             tree: &self.tree,
             provider: self.provider.as_ref(),
             peers: self,
+            now: self.ctx.options.now,
         };
         let (mut report, mut result) = execute(execution, attempt).await;
         if let Target::Machine(name) = &attempt.task.target {
@@ -142,9 +143,12 @@ impl Peers for Attempts {
         self.objects.lock().machines.values().cloned().collect()
     }
 
-    fn control_plane(&self) -> Option<Arc<Machine>> {
-        let name = self.first.as_ref()?;
-        self.objects.lock().machines.get(name).cloned()
+    fn control_planes(&self) -> Vec<Arc<Machine>> {
+        let machines = &self.objects.lock().machines;
+        let names = self.control_planes.iter();
+        names
+            .filter_map(|name| machines.get(name).cloned())
+            .collect()
     }
 
     fn connect<'a>(

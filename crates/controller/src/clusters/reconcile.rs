@@ -10,9 +10,7 @@ use kube::api::{DeleteParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use outrigger_api::cluster::{self, Cluster, ClusterPhase, ClusterType};
 use outrigger_api::condition::ConditionStatus;
-use outrigger_api::machine::{
-    self, Machine, MachineAccess, MachinePhase, MachineRole, MachineStatus,
-};
+use outrigger_api::machine::{self, Machine, MachinePhase, MachineRole, MachineStatus};
 use outrigger_api::step::FlowName;
 use outrigger_cluster::lifecycle::{self, Next, Run};
 use outrigger_cluster::{Claim, Inputs, Provider, from_status, status};
@@ -171,6 +169,13 @@ impl Reconcile {
         let provider = self.options.providers.find(cluster);
         let provider =
             provider.map_err(|message| ("Invalid", format!("spec.provider: {message}")))?;
+        if let Some(reason) = provider.refused_version(cluster) {
+            return Err(("VersionSkew", format!("spec.version: {reason}")));
+        }
+        let machines: Vec<&Machine> = self.machines.values().map(AsRef::as_ref).collect();
+        if let Some(reason) = provider.refused_machines(cluster, &machines) {
+            return Err(("ControlPlane", format!("spec.machines: {reason}")));
+        }
         let missing = provider.missing(cluster);
         if !missing.is_empty() {
             let message = format!("provider {} lacks {}", provider.name(), missing.join(", "));
@@ -213,7 +218,7 @@ impl Reconcile {
         let now = format_time(self.now());
         let refused = status::refused(&cluster, reason, message, &now);
         self.write_cluster_status(&refused).await?;
-        if !["Invalid", "Downgrade"].contains(&reason) {
+        if !["Invalid", "Downgrade", "VersionSkew", "ControlPlane"].contains(&reason) {
             self.requeue_after(Duration::from_secs(10));
         }
         Ok(())
@@ -536,7 +541,7 @@ impl Reconcile {
             machines: self.machines.clone(),
         });
         let runs = Arc::clone(&self.observed.runs);
-        let attempts = self.attempts(tree, provider, objects.clone());
+        let attempts = self.attempts(tree, provider, objects.clone(), &inputs.run);
         let store = StatusStore::new(self.ctx.client.clone(), &runs, &inputs, objects);
         let records = self.records();
         let recorded = delegations::record(&inputs, &store, records, self.now());
@@ -566,28 +571,18 @@ impl Reconcile {
         tree: &Tree,
         provider: &Arc<dyn Provider>,
         objects: SharedObjects,
+        run: &Run,
     ) -> Attempts {
         let cluster = self.cluster();
+        let cluster = Arc::new(lifecycle::at_run(&cluster, run).into_owned());
         let eligible = self.eligible();
-        let control_plane = eligible
-            .iter()
-            .filter(|machine| machine.spec.role == MachineRole::ControlPlane);
-        let addresses: Vec<String> = cluster
-            .spec
-            .machines
-            .iter()
-            .map(MachineAccess::address)
-            .collect();
-        let first = control_plane.min_by_key(|machine| {
-            let address = machine.spec.access.address();
-            let position = addresses.iter().position(|known| *known == address);
-            (position.unwrap_or(usize::MAX), machine.name_any())
-        });
+        let machines: Vec<&Machine> = eligible.iter().map(AsRef::as_ref).collect();
+        let control_planes = lifecycle::control_planes(&cluster, &machines);
         Attempts {
             ctx: Arc::clone(&self.ctx),
             runs: Arc::clone(&self.observed.runs),
             connect: Arc::clone(&self.options.connect),
-            first: first.map(|machine| machine.name_any()),
+            control_planes: control_planes.iter().map(|it| it.name_any()).collect(),
             objects,
             tree: tree.clone(),
             provider: Arc::clone(provider),

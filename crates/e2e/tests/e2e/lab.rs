@@ -2,14 +2,17 @@
 //! where the lab is not installed: `cargo xtask peers lab`.
 
 mod baremetal;
+mod control_planes;
+mod fixture;
 mod killed_harness;
 mod kubernetes;
+mod upgrade;
 
 use std::time::Duration;
 
 use outrigger_node::{Command, ConnectError, Connector, Entry, Machine, RunError, Tree};
 use outrigger_testing::lab::{Lab, LabMachine, Options};
-use outrigger_testing::peers::lab::CURRENT;
+use outrigger_testing::peers::lab::{CURRENT, Release};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// Each machine takes a part of the inotify instances that the host allows, so that labs run one after the other.
@@ -17,14 +20,19 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// A lab, or nothing if this host has none.
 async fn lab() -> Option<(MutexGuard<'static, ()>, Lab)> {
-    is_available().then_some(())?;
+    lab_with(CURRENT).await
+}
+
+/// The same with the programs and images of a release.
+async fn lab_with(release: Release) -> Option<(MutexGuard<'static, ()>, Lab)> {
+    is_available(release).then_some(())?;
     let turn = ONE_AT_A_TIME.lock().await;
     Some((turn, Lab::new().unwrap()))
 }
 
 #[expect(clippy::print_stderr, reason = "tests report why they are skipped")]
-fn is_available() -> bool {
-    let available = Lab::check(CURRENT);
+fn is_available(release: Release) -> bool {
+    let available = Lab::check(release);
     if let Err(reason) = &available {
         eprintln!("skipped: {reason:#}");
     }

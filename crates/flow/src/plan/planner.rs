@@ -17,6 +17,20 @@ enum Progress {
     Stored,
 }
 
+/// The machines of a group that have their turn.
+#[derive(Debug, Default)]
+struct Turns {
+    unfinished: usize,
+    /// Whether no further machine may begin: one has its turn alone, or failed.
+    is_taken: bool,
+}
+
+impl Turns {
+    fn has_room(&self, is_alone: bool, max: usize) -> bool {
+        self.unfinished == 0 || (!is_alone && !self.is_taken && self.unfinished < max)
+    }
+}
+
 pub(super) struct Planner<'a> {
     flow: &'a Flow,
     desired: &'a Desired<'a>,
@@ -144,22 +158,42 @@ impl<'a> Planner<'a> {
 
     /// One step on all machines, or steps that run together on one machine after the other.
     fn machine_steps(&mut self, group: &[Step]) {
-        let mut is_turn = true;
+        let is_in_turn = group.iter().all(|step| step.scope == Scope::MachineInTurn);
+        let mut turns = Turns::default();
         for machine in self.desired.machines {
-            let earlier = self.machines.get(machine.as_str()).copied();
-            let mut earlier = earlier.unwrap_or(Progress::Stored);
-            let mut group_progress = Progress::Stored;
-            for step in group {
-                let may_begin =
-                    is_turn && earlier >= Progress::Planned && self.cluster == Progress::Stored;
-                let progress = self.task(step, Target::Machine(machine.clone()), may_begin);
-                earlier = earlier.min(progress);
-                group_progress = group_progress.min(progress);
+            let is_alone = self.desired.alone.contains(machine);
+            let is_turn = !is_in_turn || turns.has_room(is_alone, self.desired.max_in_turn);
+            let progress = self.machine_group(group, machine, is_turn);
+            if progress != Progress::Stored {
+                turns.unfinished += 1;
+                turns.is_taken |= is_alone || self.has_failed(group, machine);
             }
-            self.machines.insert(machine, earlier);
-            let is_in_turn = group.iter().all(|step| step.scope == Scope::MachineInTurn);
-            is_turn &= !is_in_turn || group_progress == Progress::Stored;
         }
+    }
+
+    /// The steps of a group on one machine.
+    fn machine_group(&mut self, group: &[Step], machine: &'a str, is_turn: bool) -> Progress {
+        let earlier = self.machines.get(machine).copied();
+        let mut earlier = earlier.unwrap_or(Progress::Stored);
+        let mut group_progress = Progress::Stored;
+        for step in group {
+            let may_begin =
+                is_turn && earlier >= Progress::Planned && self.cluster == Progress::Stored;
+            let progress = self.task(step, Target::Machine(machine.to_owned()), may_begin);
+            earlier = earlier.min(progress);
+            group_progress = group_progress.min(progress);
+        }
+        self.machines.insert(machine, earlier);
+        group_progress
+    }
+
+    /// Whether a step of the group failed on a machine, so that no other machine begins.
+    fn has_failed(&self, group: &[Step], machine: &str) -> bool {
+        let record = self.records.get(&Target::Machine(machine.to_owned()));
+        record.is_some_and(|record| {
+            let mut states = group.iter().map(|step| record.state(step.id));
+            states.any(|state| matches!(state, State::Failed { .. }))
+        })
     }
 
     fn task(&mut self, step: &Step, target: Target, may_begin: bool) -> Progress {

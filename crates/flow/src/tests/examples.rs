@@ -10,6 +10,9 @@ use crate::*;
 /// One runner, two machines, and a store that never fails.
 struct Example {
     flow: Flow,
+    machines: Vec<String>,
+    max_in_turn: usize,
+    alone: BTreeSet<String>,
     digests: BTreeMap<Task, String>,
     omitted: BTreeSet<Task>,
     ended: Vec<Ended>,
@@ -24,6 +27,9 @@ impl Example {
     fn new(steps: &[Step]) -> Self {
         Self {
             flow: Flow::new("create", steps.to_vec()).unwrap(),
+            machines: vec!["m1".to_owned(), "m2".to_owned()],
+            max_in_turn: 1,
+            alone: BTreeSet::new(),
             digests: BTreeMap::new(),
             omitted: BTreeSet::new(),
             ended: Vec::new(),
@@ -43,10 +49,11 @@ impl Example {
     }
 
     fn plan_once(&mut self) -> Plan {
-        let machines = ["m1".to_owned(), "m2".to_owned()];
         let desired = Desired {
             run: "1",
-            machines: &machines,
+            machines: &self.machines,
+            max_in_turn: self.max_in_turn,
+            alone: &self.alone,
             omitted: &self.omitted,
             digests: &self.digests,
             skip: &self.skip,
@@ -326,6 +333,44 @@ fn adjacent_steps_in_turn_finish_on_a_machine_before_the_next_begins() {
 }
 
 #[test]
+fn several_machines_have_their_turn_after_those_that_are_alone() {
+    let in_turn = |id| Step::new(id, Scope::MachineInTurn);
+    let mut example = Example::new(&[in_turn("EnsureUpgrade"), in_turn("EnsureHook")]);
+    example.machines = ["c1", "c2", "w1", "w2", "w3"].map(str::to_owned).into();
+    example.alone = ["c1", "c2"].map(str::to_owned).into();
+    example.max_in_turn = 2;
+    assert_eq!(example.begins(), ["EnsureUpgrade on machine c1"]);
+    assert_eq!(example.begins(), ["EnsureHook on machine c1"]);
+    assert_eq!(example.begins(), ["EnsureUpgrade on machine c2"]);
+    assert_eq!(example.begins(), ["EnsureHook on machine c2"]);
+    let both = ["EnsureUpgrade on machine w1", "EnsureUpgrade on machine w2"];
+    assert_eq!(example.begins(), both);
+    let both = ["EnsureHook on machine w1", "EnsureHook on machine w2"];
+    assert_eq!(example.begins(), both);
+    assert_eq!(example.begins(), ["EnsureUpgrade on machine w3"]);
+}
+
+#[test]
+fn no_machine_begins_its_turn_after_one_failed() {
+    let mut step = Step::new("EnsureUpgrade", Scope::MachineInTurn);
+    step.retry.attempts = 1;
+    let mut example = Example::new(&[step]);
+    example.machines = ["w1", "w2", "w3"].map(str::to_owned).into();
+    example.max_in_turn = 2;
+    let (attempts, _) = example.next();
+    example.finish(&attempts[0], Err("disk full".to_owned()));
+    example.finish(&attempts[1], Ok(()));
+    let (attempts, outcome) = example.next();
+    assert_eq!(attempts, []);
+    assert!(matches!(outcome, Outcome::Failed(failed) if failed.len() == 1));
+    example.retry = Some("1");
+    let (attempts, _) = example.next();
+    let begun: Vec<String> = attempts.iter().map(|it| it.task.to_string()).collect();
+    let expected = ["EnsureUpgrade on machine w1", "EnsureUpgrade on machine w3"];
+    assert_eq!(begun, expected);
+}
+
+#[test]
 fn a_success_and_the_next_start_of_a_target_are_stored_together() {
     let mut example = Example::new(&[Step::machine("EnsureSysctl"), Step::machine("EnsureSwap")]);
     let (attempts, _) = example.next();
@@ -375,6 +420,8 @@ mod leases {
         let desired = Desired {
             run: "1",
             machines: &[],
+            max_in_turn: 1,
+            alone: &example.alone,
             omitted: &example.omitted,
             digests: &example.digests,
             skip: &example.skip,

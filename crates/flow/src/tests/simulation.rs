@@ -277,6 +277,9 @@ fn identity(runner: &str, incarnation: u32, is_exclusive: bool) -> Identity {
 }
 
 /// What the user wants.
+/// Machines have their turn one after the other.
+static NOBODY: BTreeSet<String> = BTreeSet::new();
+
 struct Spec {
     flow: Flow,
     run: String,
@@ -294,6 +297,8 @@ impl Spec {
         Desired {
             run: &self.run,
             machines: &self.machines,
+            max_in_turn: 1,
+            alone: &NOBODY,
             omitted: &self.omitted,
             digests: &self.digests,
             skip: &self.skip,

@@ -6,7 +6,7 @@ pub(crate) mod watch;
 
 mod create;
 mod delete;
-mod edit;
+pub(crate) mod edit;
 mod follow;
 mod kubeconfig;
 mod list;

@@ -2,9 +2,11 @@
 
 pub(crate) mod add;
 mod connect;
+mod credentials;
 mod facts;
 pub(crate) mod list;
 mod remove;
+mod replace;
 mod run;
 pub(crate) mod select;
 pub(crate) mod stand_in;
@@ -39,6 +41,8 @@ pub(crate) enum Verb {
     List(list::Args),
     /// Remove a worker from its cluster
     Remove(remove::Args),
+    /// Replace a machine that does not come back
+    Replace(replace::Args),
     /// Run a command on machines
     Run(run::Args),
     /// Serve SSH as a stand-in machine, until stdin is closed
@@ -53,6 +57,7 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
             Verb::Facts(args) => facts::run(args, printer).await,
             Verb::List(args) => list::run(args, printer).await,
             Verb::Remove(args) => remove::run(args, printer).await,
+            Verb::Replace(args) => replace::run(args, printer).await,
             Verb::Run(args) => run::run(args, printer).await,
             Verb::StandIn(args) => stand_in::run(args, printer).await,
         }

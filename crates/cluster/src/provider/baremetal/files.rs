@@ -227,6 +227,24 @@ mod tests {
     }
 
     #[test]
+    fn an_architecture_that_the_folder_lacks_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = Folder {
+            name: "test".to_owned(),
+            releases: vec![release()],
+        };
+        fs_err::write(root.path().join("provider.yaml"), folder.to_yaml()).unwrap();
+        let files = Files::open(root.path()).unwrap();
+        let mut cluster = Cluster::new("c", outrigger_api::cluster::ClusterSpec::default());
+        "v1.36.4".clone_into(&mut cluster.spec.version);
+        assert!(files.of_architecture(&cluster, "amd64").is_ok());
+        assert_eq!(
+            files.of_architecture(&cluster, "arm64").unwrap_err(),
+            "the provider folder has Kubernetes 1.36.4 for amd64, not for arm64"
+        );
+    }
+
+    #[test]
     fn programs_and_packages_have_their_destinations() {
         let release = release();
         let programs = programs(&release, &["kubelet", "crictl"]);

@@ -9,6 +9,8 @@ const END: &str = "facts end";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct HostFacts {
     pub(super) product_uuid: String,
+    /// Its clock, in seconds since 1970.
+    pub(super) time: Option<i64>,
     pub(super) swap_bytes: u64,
     /// Where the container runtime keeps its images.
     pub(super) free_bytes: u64,
@@ -47,6 +49,7 @@ fn set(facts: &mut HostFacts, key: &str, value: &str) {
     };
     match key {
         "product-uuid" => facts.product_uuid = value.to_lowercase(),
+        "time" => facts.time = value.parse().ok(),
         "swap-kib" => facts.swap_bytes = kibibytes(),
         "free-kib" => facts.free_bytes = kibibytes(),
         "port" => facts.ports.extend(u16::from_str_radix(value, 16)),
@@ -66,10 +69,11 @@ mod tests {
 
     #[test]
     fn parses_what_a_machine_prints() {
-        let text = "product-uuid 4C4C-A\nswap-kib 8\nfree-kib 1024\nport 192B\nport 0016\naddress 10.89.0.10/24\n\
+        let text = "product-uuid 4C4C-A\ntime 1700000000\nswap-kib 8\nfree-kib 1024\nport 192B\nport 0016\naddress 10.89.0.10/24\n\
                     route 10.89.0.0/24\nprogram ip\ncni /usr/lib/cni\nsystemd yes\ncluster abc\nfacts end\n";
         let facts = parse(text).unwrap();
         assert_eq!(facts.product_uuid, "4c4c-a");
+        assert_eq!(facts.time, Some(1_700_000_000));
         assert_eq!((facts.swap_bytes, facts.free_bytes), (8192, 1 << 20));
         assert_eq!(facts.ports, [22, 6443].into());
         assert_eq!(facts.networks, ["10.89.0.10/24", "10.89.0.0/24"]);

@@ -59,6 +59,21 @@ pub(super) fn join(
     documents(&[join])
 }
 
+/// The configuration of `kubeadm upgrade apply` and `kubeadm upgrade node`.
+pub(super) fn upgrade(cluster: &Cluster) -> String {
+    let ignored = &cluster.spec.ignore_preflight_errors;
+    let node = json!({"ignorePreflightErrors": ignored, "imagePullPolicy": "IfNotPresent"});
+    let mut apply = node.clone();
+    apply["kubernetesVersion"] = json!(kubernetes_version(cluster));
+    documents(&[json!({
+        "apiVersion": API, "kind": "UpgradeConfiguration", "apply": apply, "node": node,
+    })])
+}
+
+fn kubernetes_version(cluster: &Cluster) -> String {
+    format!("v{}", plain_version(&cluster.spec.version))
+}
+
 fn local_endpoint(machine: &Machine) -> Value {
     json!({"advertiseAddress": machine.spec.access.ip, "bindPort": API_PORT})
 }
@@ -102,7 +117,7 @@ fn cluster_configuration(cluster: &Cluster) -> Value {
     api_server["certSANs"] = json!(names);
     json!({
         "apiVersion": API, "kind": "ClusterConfiguration",
-        "kubernetesVersion": format!("v{}", plain_version(&spec.version)),
+        "kubernetesVersion": kubernetes_version(cluster),
         "clusterName": cluster.metadata.name,
         "controlPlaneEndpoint": endpoint(cluster),
         "networking": {

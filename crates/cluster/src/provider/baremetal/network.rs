@@ -30,8 +30,12 @@ pub(super) fn dns_domain(cluster: &Cluster) -> &str {
         .unwrap_or("cluster.local")
 }
 
-/// Host and port of the API server.
+/// Host and port of the API server: those that the cluster was created with.
 pub(super) fn endpoint(cluster: &Cluster) -> String {
+    let status = cluster.status.as_ref();
+    if let Some(endpoint) = status.and_then(|status| status.control_plane_endpoint.clone()) {
+        return endpoint;
+    }
     let endpoint = cluster.spec.control_plane_endpoint.as_deref();
     let first = cluster.spec.machines.first();
     let host = endpoint.or_else(|| first.map(|machine| machine.ip.as_str()));

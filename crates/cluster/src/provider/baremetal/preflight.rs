@@ -15,6 +15,8 @@ const GIB: u64 = 1 << 30;
 
 const CONTROL_PLANE_PORTS: &[u16] = &[2379, 2380, 6443, 10250, 10257, 10259];
 const WORKER_PORTS: &[u16] = &[10250];
+/// In seconds.
+const MAX_CLOCK_OFFSET: i64 = 60;
 /// Programs that every machine needs. Packages bring the container runtime and CNI plugins.
 const PROGRAMS: &[&str] = &["ip", "modprobe", "mount", "nsenter", "sysctl", "tar"];
 
@@ -38,6 +40,8 @@ pub(super) struct Subject<'a> {
     pub(super) role: MachineRole,
     pub(super) facts: &'a MachineFacts,
     pub(super) host: &'a HostFacts,
+    /// When it was asked, by the clock of the controller: seconds since 1970 before and after.
+    pub(super) asked: (i64, i64),
     /// Whether the provider folder has a container runtime and CNI plugins for it.
     pub(super) has_runtime_package: bool,
     pub(super) has_cni_package: bool,
@@ -49,6 +53,7 @@ pub(super) fn findings(cluster: &Cluster, subject: Subject<'_>) -> Vec<Finding> 
         cluster,
         list: Vec::new(),
     };
+    findings.check_clock(subject);
     findings.check_resources(subject);
     findings.check_programs(subject);
     let uid = cluster.metadata.uid.as_deref();
@@ -57,6 +62,28 @@ pub(super) fn findings(cluster: &Cluster, subject: Subject<'_>) -> Vec<Finding> 
         findings.check_unused(subject);
     }
     findings.check_networks(subject.host);
+    findings.list
+}
+
+/// What keeps a machine from being upgraded. `ready` says whether its node is.
+pub(super) fn upgrade_findings(
+    cluster: &Cluster,
+    host: &HostFacts,
+    ready: &Result<bool, String>,
+) -> Vec<Finding> {
+    let mut findings = Findings {
+        cluster,
+        list: Vec::new(),
+    };
+    findings.check_disk(host);
+    if host.cluster.as_deref() != cluster.metadata.uid.as_deref() {
+        findings.add("Cluster", "does not belong to this cluster");
+    }
+    match ready {
+        Ok(true) => {}
+        Ok(false) => findings.add("NodeReady", "the node is not ready"),
+        Err(message) => findings.add("NodeReady", message),
+    }
     findings.list
 }
 
@@ -70,6 +97,25 @@ impl Findings<'_> {
         let (check, message) = (check.into(), message.into());
         if !is_ignored(self.cluster, &check) {
             self.list.push(Finding { check, message });
+        }
+    }
+
+    /// Certificates and tokens are valid from a moment on.
+    fn check_clock(&mut self, subject: Subject<'_>) {
+        let Some(time) = subject.host.time else {
+            return;
+        };
+        let (before, after) = subject.asked;
+        let (seconds, direction) = if time < before {
+            (before.saturating_sub(time), "behind")
+        } else {
+            (time.saturating_sub(after), "ahead of")
+        };
+        if seconds > MAX_CLOCK_OFFSET {
+            let message = format!(
+                "the clock is {seconds} s {direction} that of the controller; synchronize both by NTP"
+            );
+            self.add("Clock", message);
         }
     }
 
@@ -91,20 +137,24 @@ impl Findings<'_> {
         if facts.cpus < cpus {
             self.add("NumCPU", format!("has {} CPUs, needs {cpus}", facts.cpus));
         }
-        let disk = 3 * GIB;
-        if subject.host.free_bytes < disk {
-            let free = size(subject.host.free_bytes);
-            let message = format!(
-                "has {free} of free disk space for images, needs {}",
-                size(disk)
-            );
-            self.add("Disk", message);
-        }
+        self.check_disk(subject.host);
         let fails_on_swap = self.cluster.spec.kubelet_config.get("failSwapOn");
         let fails_on_swap = fails_on_swap.and_then(Value::as_bool).unwrap_or(true);
         if subject.host.swap_bytes > 0 && fails_on_swap {
             let message = "swap is on; run swapoff -a and remove it from /etc/fstab, or set failSwapOn: false in kubeletConfig";
             self.add("Swap", message);
+        }
+    }
+
+    fn check_disk(&mut self, host: &HostFacts) {
+        let disk = 3 * GIB;
+        if host.free_bytes < disk {
+            let free = size(host.free_bytes);
+            let message = format!(
+                "has {free} of free disk space for images, needs {}",
+                size(disk)
+            );
+            self.add("Disk", message);
         }
     }
 

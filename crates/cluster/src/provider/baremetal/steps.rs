@@ -14,7 +14,9 @@ use crate::{Effect, Remote, Report, Step, StepError, StepInput, StepPlan};
 mod cluster_dns;
 mod cni_plugins;
 mod container_runtime;
+mod drain_node;
 mod duplicates;
+mod etcd_snapshot;
 mod images;
 mod init_phase;
 mod join;
@@ -24,14 +26,18 @@ mod kubeconfig;
 mod kubelet;
 mod mark_node;
 mod node_ready;
+mod node_upgraded;
 mod nodes;
 mod pod_network;
 mod preflight;
+mod remove_etcd_member;
 mod remove_machine;
 mod remove_node;
 mod start_container_runtime;
 mod start_kubelet;
 mod sysctl;
+mod upgrade_node;
+mod upgrade_preflight;
 mod wait_control_plane;
 
 /// All steps. Without files, nothing can be installed.
@@ -42,6 +48,10 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
         Box::new(remove_machine::RemoveMachine),
     );
     steps.insert("EnsureRemoveNode", Box::new(remove_node::RemoveNode));
+    steps.insert(
+        "EnsureRemoveETCDMember",
+        Box::new(remove_etcd_member::RemoveEtcdMember),
+    );
     let Some(files) = files else { return steps };
     let files = || Arc::clone(files);
     steps.insert("EnsureKernelModule", script(kernel_modules::work));
@@ -58,7 +68,14 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
         script(start_container_runtime::work),
     );
     steps.insert("EnsureKubernetesImages", Box::new(images::Images(files())));
-    steps.insert("EnsureKubelet", Box::new(kubelet::Kubelet(files())));
+    for (id, is_restarted) in [("EnsureKubelet", false), ("EnsureUpgradeKubelet", true)] {
+        let files = files();
+        let kubelet = kubelet::Kubelet {
+            files,
+            is_restarted,
+        };
+        steps.insert(id, Box::new(kubelet));
+    }
     steps.insert("EnsureStartKubelet", script(start_kubelet::work));
     steps.insert(
         "EnsureCNIPlugins",
@@ -86,7 +103,22 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
     steps.insert("EnsureMarkNode", Box::new(mark_node::MarkNode));
     steps.insert("EnsureNodeReady", Box::new(node_ready::NodeReady));
     steps.insert("EnsureClusterDNS", Box::new(cluster_dns::ClusterDns));
+    add_upgrade(&mut steps, &files());
     steps
+}
+
+fn add_upgrade(steps: &mut BTreeMap<&'static str, Box<dyn Step>>, files: &Arc<Files>) {
+    let preflight = upgrade_preflight::UpgradePreflight(Arc::clone(files));
+    steps.insert("EnsureUpgradePreflight", Box::new(preflight));
+    steps.insert("EnsureETCDSnapshot", Box::new(etcd_snapshot::EtcdSnapshot));
+    for (id, role) in [
+        ("EnsureUpgradeControlPlaneNode", MachineRole::ControlPlane),
+        ("EnsureUpgrade", MachineRole::Worker),
+    ] {
+        steps.insert(id, Box::new(upgrade_node::UpgradeNode(role)));
+    }
+    steps.insert("EnsureDrainNode", Box::new(drain_node::DrainNode));
+    steps.insert("EnsureNodeUpgraded", Box::new(node_upgraded::NodeUpgraded));
 }
 
 /// A step that is one script, the same for all machines.
@@ -121,13 +153,32 @@ fn is_first(input: &StepInput<'_>) -> bool {
     first.map(outrigger_api::machine::MachineAccess::address) == address && address.is_some()
 }
 
-/// The machine on which commands for the cluster run.
+/// The machine on which commands for the cluster run: the first one of the control plane that answers.
 async fn control_plane(effect: Effect<'_>) -> Result<Arc<dyn Remote>, StepError> {
-    let machine = effect.peers.control_plane();
-    let machine = machine.ok_or_else(|| {
-        StepError::Provider("the cluster has no machine of the control plane".to_owned())
-    })?;
-    Ok(effect.peers.connect(&machine).await?)
+    let (_, remote) = control_plane_machine(effect).await?;
+    Ok(remote)
+}
+
+/// The same with the machine.
+async fn control_plane_machine(
+    effect: Effect<'_>,
+) -> Result<(Arc<Machine>, Arc<dyn Remote>), StepError> {
+    let machines = effect.peers.control_planes();
+    let mut failure = None;
+    for machine in &machines {
+        let remote = effect.peers.connect(machine).await?;
+        if machines.len() == 1 {
+            return Ok((Arc::clone(machine), remote));
+        }
+        match remote.boot_id().await {
+            Ok(_) => return Ok((Arc::clone(machine), remote)),
+            Err(error) => failure = failure.or(Some(error)),
+        }
+    }
+    Err(failure.map_or_else(
+        || StepError::Provider("the cluster has no machine of the control plane".to_owned()),
+        StepError::from,
+    ))
 }
 
 fn role(machine: &Machine) -> &'static str {

@@ -53,21 +53,11 @@ fn a_version_that_the_folder_lacks_is_missing() {
 }
 
 #[test]
-fn a_cluster_is_deleted_without_a_folder_and_not_upgraded_with_one() {
+fn a_cluster_is_deleted_without_a_folder() {
     let mut deleted = cluster("1.36.4");
     deleted.metadata.deletion_timestamp =
         Some(serde_json::from_str("\"2026-01-01T00:00:00Z\"").unwrap());
     let without = Baremetal::new(None);
     assert_eq!(without.missing(&deleted), [""; 0]);
     assert!(without.step("EnsureRemoveMachine").is_some());
-    let mut upgraded = cluster("1.36.4");
-    upgraded.status = Some(outrigger_api::cluster::ClusterStatus {
-        version: Some("1.35.0".to_owned()),
-        ..outrigger_api::cluster::ClusterStatus::default()
-    });
-    let missing = provider().1.missing(&upgraded);
-    assert_eq!(
-        missing,
-        ["the steps that upgrade a cluster from 1.35.0 to 1.36.4"]
-    );
 }

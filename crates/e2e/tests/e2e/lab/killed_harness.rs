@@ -9,6 +9,7 @@ use anyhow::{Context as _, ensure};
 use outrigger_testing::TestContext;
 use outrigger_testing::lab::Lab;
 use outrigger_testing::peers;
+use outrigger_testing::peers::lab::CURRENT;
 
 use super::{ONE_AT_A_TIME, is_available};
 
@@ -20,7 +21,7 @@ fn a_killed_harness_leaves_nothing_behind() -> anyhow::Result<()> {
     if std::env::var_os(HARNESS).is_some() {
         return harness();
     }
-    if !is_available() {
+    if !is_available(CURRENT) {
         return Ok(());
     }
     let _turn = ONE_AT_A_TIME.blocking_lock();
@@ -33,7 +34,7 @@ fn a_killed_harness_leaves_nothing_behind() -> anyhow::Result<()> {
 
 #[test]
 fn a_new_lab_removes_the_control_groups_of_dead_labs() -> anyhow::Result<()> {
-    if std::env::var_os(HARNESS).is_some() || !is_available() {
+    if std::env::var_os(HARNESS).is_some() || !is_available(CURRENT) {
         return Ok(());
     }
     let _turn = ONE_AT_A_TIME.blocking_lock();

@@ -12,7 +12,7 @@ use crate::commands::plugin::origin::Origin;
 use crate::commands::similar_name;
 use crate::report::note;
 
-pub(super) async fn get(connection: &Connection, name: &str) -> anyhow::Result<Cluster> {
+pub(crate) async fn get(connection: &Connection, name: &str) -> anyhow::Result<Cluster> {
     let api = clusters(connection);
     match api.get(name).await {
         Ok(cluster) => Ok(cluster),
@@ -21,7 +21,7 @@ pub(super) async fn get(connection: &Connection, name: &str) -> anyhow::Result<C
 }
 
 /// Changes a cluster, or the object that it mirrors.
-pub(super) async fn edit(
+pub(crate) async fn edit(
     connection: &Connection,
     cluster: &Cluster,
     dry_run: bool,

@@ -4,7 +4,7 @@ use anyhow::{anyhow, bail, ensure};
 use outrigger_api::annotation::ALLOW_DOWNGRADE;
 use outrigger_api::cluster::{Cluster, ClusterType};
 use outrigger_api::machine::Machine;
-use outrigger_cluster::lifecycle;
+use outrigger_cluster::{Providers, lifecycle};
 
 use super::change::{ChangeFlags, Outcome};
 use super::edit;
@@ -97,6 +97,10 @@ pub(super) async fn upgrade(
     if let Some(reason) = downgrade.as_ref().filter(|_| !force) {
         return Err(anyhow!("cluster {name} is not downgraded: {reason}"))
             .hint("--force does it nevertheless; Kubernetes does not support downgrades");
+    }
+    let provider = Providers::default().find(&changed).ok();
+    if let Some(reason) = provider.and_then(|provider| provider.refused_version(&changed)) {
+        bail!("cluster {name} is not upgraded: {reason}");
     }
     edit::edit(connection, cluster, dry_run, |cluster| {
         version.clone_into(&mut cluster.spec.version);

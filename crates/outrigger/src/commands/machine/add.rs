@@ -1,19 +1,16 @@
 //! `outrigger machine add`: adds a worker to a cluster.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use kube::ResourceExt as _;
 use kube::api::ListParams;
-use outrigger_api::RedactedBytes;
 use outrigger_api::machine::{Machine, MachineAccess, MachineRole, MachineSpec, validate};
-use outrigger_api::repository::SecretReference;
 use outrigger_cluster::lifecycle;
 use outrigger_node::Address;
 
+use super::credentials::CredentialFlags;
 use super::select::find_cluster;
 use super::wait::MachineCondition;
 use super::{explain, machines};
@@ -39,15 +36,8 @@ pub(crate) struct Args {
     /// Where it is: an IP address
     #[arg(long, value_name = "[USER@]IP[:PORT]")]
     address: Address,
-    /// Secret with `password`, or `privateKey` and optionally `passPhrase`
-    #[arg(long, value_name = "NAMESPACE/NAME", group = "credentials")]
-    secret: Option<String>,
-    /// Private key, which is stored in the object
-    #[arg(long, value_name = "FILE", group = "credentials")]
-    private_key: Option<PathBuf>,
-    /// Read the password from stdin; it is stored in the object
-    #[arg(long, group = "credentials")]
-    password_stdin: bool,
+    #[command(flatten)]
+    credentials: CredentialFlags,
     /// Public host key [default: the one of the first connection]
     #[arg(long, value_name = "KEY")]
     host_key: Option<String>,
@@ -123,7 +113,7 @@ pub(crate) async fn add(
 }
 
 /// An address belongs to one machine.
-async fn ensure_free(connection: &Connection, machine: &Machine) -> anyhow::Result<()> {
+pub(super) async fn ensure_free(connection: &Connection, machine: &Machine) -> anyhow::Result<()> {
     let list = machines(connection).list(&ListParams::default()).await;
     let list = list.map_err(|error| explain(&error, None))?;
     let address = machine.spec.access.address();
@@ -147,27 +137,12 @@ fn machine(args: &Args) -> anyhow::Result<Machine> {
         labels: labels(&args.label)?,
         ..MachineAccess::default()
     };
-    if let Some(secret) = &args.secret {
-        let (namespace, name) = secret
-            .split_once('/')
-            .with_context(|| format!("{secret:?} is not NAMESPACE/NAME"))?;
-        access.secret_ref = Some(SecretReference {
-            name: name.to_owned(),
-            namespace: namespace.to_owned(),
-        });
-    } else if let Some(path) = &args.private_key {
-        access.private_key = Some(RedactedBytes::new(fs_err::read(path)?));
-    } else if args.password_stdin {
-        access.password = Some(read_password()?);
-    } else {
+    if !args.credentials.set(&mut access)? {
         return Err(anyhow::anyhow!(
             "there are no credentials for {}",
             args.address
         ))
         .hint("specify --secret, --private-key or --password-stdin");
-    }
-    if access.secret_ref.is_none() {
-        note("everybody who may read the machine can read its credentials; --secret avoids that");
     }
     let spec = MachineSpec {
         cluster: args.cluster.clone(),
@@ -185,11 +160,4 @@ fn labels(labels: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
         Ok((key.to_owned(), value.to_owned()))
     };
     labels.iter().map(parse).collect()
-}
-
-fn read_password() -> anyhow::Result<RedactedBytes> {
-    let mut password = String::new();
-    let read = std::io::stdin().lock().read_to_string(&mut password);
-    read.context("failed to read the password from stdin")?;
-    Ok(RedactedBytes::new(password.trim_end_matches(['\r', '\n'])))
 }

@@ -11,6 +11,8 @@ use crate::commands::plugin::wait_condition::WaitStatus;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MachineCondition {
     Running,
+    /// Running, after the controller has created it.
+    CreatedAndRunning,
     Deleted,
 }
 
@@ -23,20 +25,22 @@ impl Awaited for Machine {
             return match condition {
                 MachineCondition::Deleted => WaitStatus::Met,
                 MachineCondition::Running => WaitStatus::Failed("deleted".to_owned()),
+                MachineCondition::CreatedAndRunning => {
+                    WaitStatus::Pending("not created".to_owned())
+                }
             };
         };
         let status = machine.status.clone().unwrap_or_default();
         let is_observed = status.observed_generation == machine.metadata.generation;
         let is_removed = lifecycle::is_removed(machine);
         let has_failed = is_observed && status.phase == MachinePhase::Failed;
+        let is_started = !matches!(condition, MachineCondition::Deleted);
         match condition {
-            MachineCondition::Running if is_removed => {
-                WaitStatus::Failed("being removed".to_owned())
-            }
-            MachineCondition::Running if is_observed && status.phase == MachinePhase::Running => {
+            _ if is_started && is_removed => WaitStatus::Failed("being removed".to_owned()),
+            _ if is_started && is_observed && status.phase == MachinePhase::Running => {
                 WaitStatus::Met
             }
-            MachineCondition::Running if has_failed => WaitStatus::Failed(machine.describe()),
+            _ if is_started && has_failed => WaitStatus::Failed(machine.describe()),
             MachineCondition::Deleted
                 if has_failed && is_removed && !lifecycle::is_machine_forced(machine) =>
             {
@@ -100,5 +104,9 @@ mod tests {
         let pending = WaitStatus::Pending("Failed: no".to_owned());
         assert_eq!(evaluate("Failed", false, deleted), pending);
         assert_eq!(Machine::evaluate(None, &deleted), WaitStatus::Met);
+        let created = MachineCondition::CreatedAndRunning;
+        let pending = WaitStatus::Pending("not created".to_owned());
+        assert_eq!(Machine::evaluate(None, &created), pending);
+        assert_eq!(evaluate("Running", false, created), WaitStatus::Met);
     }
 }

@@ -56,6 +56,24 @@ fn workers_join_without_certificates_and_control_planes_with_them() {
     assert!(control_plane.contains(expected), "{control_plane}");
 }
 
+#[test]
+fn an_upgrade_names_the_version_and_what_is_ignored() {
+    assert_eq!(upgrade(&cluster()), UPGRADE);
+}
+
+const UPGRADE: &str = "apiVersion: kubeadm.k8s.io/v1beta4
+apply:
+  ignorePreflightErrors:
+  - SystemVerification
+  imagePullPolicy: IfNotPresent
+  kubernetesVersion: v1.36.4
+kind: UpgradeConfiguration
+node:
+  ignorePreflightErrors:
+  - SystemVerification
+  imagePullPolicy: IfNotPresent
+";
+
 const INIT: &str = "apiVersion: kubeadm.k8s.io/v1beta4
 kind: InitConfiguration
 localAPIEndpoint:

@@ -58,6 +58,7 @@ fn check(spec: Value, facts: &MachineFacts, host: &HostFacts, expected: &[&str])
         role: MachineRole::ControlPlane,
         facts,
         host,
+        asked: (1000, 1002),
         has_runtime_package: false,
         has_cni_package: false,
     };
@@ -144,6 +145,7 @@ fn ranges_that_collide_with_the_network_of_the_machine_are_named() {
     let subject = Subject {
         role: MachineRole::Worker,
         facts: &facts,
+        asked: (1000, 1002),
         host: &host,
         has_runtime_package: false,
         has_cni_package: false,
@@ -179,4 +181,46 @@ fn machines_with_one_host_name_machine_id_or_product_uuid_are_named() {
     );
     let ignored = cluster(&json!({"ignore": ["hostname", "machineid"]}));
     assert_eq!(duplicates(&ignored, &a, &others), []);
+}
+
+#[test]
+fn a_machine_that_is_not_healthy_is_not_upgraded() {
+    let cluster = cluster(&json!({}));
+    let mut host = good_host();
+    host.cluster = Some("this".to_owned());
+    let found = |host: &HostFacts, ready: Result<bool, &str>| {
+        let ready = ready.map_err(str::to_owned);
+        text(&upgrade_findings(&cluster, host, &ready))
+    };
+    assert_eq!(found(&host, Ok(true)), "");
+    assert_eq!(found(&host, Ok(false)), "NodeReady: the node is not ready");
+    assert_eq!(found(&host, Err("no node")), "NodeReady: no node");
+    host.cluster = None;
+    host.free_bytes = GIB;
+    let both = "Disk: has 1024 MiB of free disk space for images, needs 3072 MiB; Cluster: does not belong to this cluster";
+    assert_eq!(found(&host, Ok(true)), both);
+}
+
+#[test]
+fn a_clock_that_is_off_is_found() {
+    let found = |time: i64| {
+        let mut host = good_host();
+        host.time = Some(time);
+        let facts = good_facts();
+        let subject = Subject {
+            role: MachineRole::Worker,
+            facts: &facts,
+            host: &host,
+            asked: (1000, 1002),
+            has_runtime_package: false,
+            has_cni_package: false,
+        };
+        text(&findings(&cluster(&json!({})), subject))
+    };
+    assert_eq!(found(1001), "");
+    assert_eq!(found(940), "");
+    let behind = "Clock: the clock is 100 s behind that of the controller; synchronize both by NTP";
+    assert_eq!(found(900), behind);
+    let ahead = "Clock: the clock is 98 s ahead of that of the controller; synchronize both by NTP";
+    assert_eq!(found(1100), ahead);
 }

@@ -3,6 +3,7 @@ say() { printf '%s %s\n' "$1" "$2"; }
 has() { command -v "$1" >/dev/null 2>&1; }
 product=; { read -r product </sys/class/dmi/id/product_uuid; } 2>/dev/null || :
 say product-uuid "$product"
+say time "$(date +%s)"
 swap=0; while read -r key value unit; do [ "$key" = SwapTotal: ] && swap=$value; done </proc/meminfo
 say swap-kib "$swap"
 folder=/var/lib; [ -d /var/lib/containerd ] && folder=/var/lib/containerd

@@ -1,8 +1,6 @@
 # Sets labels and taints of the node with the address $ADDRESS. $LABELS and $TAINTS have one in each line; $ROLE is
 # ControlPlane or Worker, and $SCHEDULE says whether pods may run on control planes.
-name=$(kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}' |
-  while read -r name address; do [ "$address" != "$ADDRESS" ] || echo "$name"; done)
-[ -n "$name" ] || { echo "no node has the address $ADDRESS" >&2; exit 1; }
+name=$(node_name)
 if [ "$ROLE" = ControlPlane ]; then
   kubectl label --overwrite node "$name" node-role.kubernetes.io/control-plane=
   taint=node-role.kubernetes.io/control-plane:NoSchedule

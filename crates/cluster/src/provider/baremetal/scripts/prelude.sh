@@ -48,3 +48,23 @@ put() {
 is_done() { [ "$(cat "$node/done/$STEP" 2>/dev/null)" = "$DIGEST" ]; }
 finish() { mkdir -p "$node/done" && echo "$DIGEST" >"$node/done/$STEP"; }
 kubectl() { command kubectl --kubeconfig /etc/kubernetes/admin.conf --cache-dir "$node/cache" "$@"; }
+# Prints the name of the node with the address $ADDRESS. Returns 1 if there is none, 2 if the API server does not answer.
+node_name() {
+  nodes=$(kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address}{"\n"}{end}') || return 2
+  found=$(printf '%s\n' "$nodes" | while read -r name address; do [ "$address" != "$ADDRESS" ] || echo "$name"; done)
+  [ -n "$found" ] || { echo "no node has the address $ADDRESS" >&2; return 1; }
+  echo "$found"
+}
+# Runs etcdctl in the container of etcd. That needs no API server.
+etcdctl() {
+  running=$(ctr -n k8s.io tasks ls)
+  for id in $(ctr -n k8s.io containers ls -q 'labels."io.kubernetes.container.name"==etcd'); do
+    printf '%s\n' "$running" | grep -q "^$id .*RUNNING" || continue
+    pki=/etc/kubernetes/pki/etcd
+    ctr -n k8s.io tasks exec --exec-id "outrigger-$$" "$id" /usr/local/bin/etcdctl --endpoints https://127.0.0.1:2379 \
+      --cacert "$pki/ca.crt" --cert "$pki/healthcheck-client.crt" --key "$pki/healthcheck-client.key" "$@"
+    return
+  done
+  echo "etcd does not run on this machine" >&2
+  return 1
+}

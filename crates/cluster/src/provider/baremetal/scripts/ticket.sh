@@ -2,9 +2,10 @@
 kubeadm token create --ttl 30m --kubeconfig /etc/kubernetes/admin.conf 2>/dev/null
 key=-
 if [ "$ROLE" = ControlPlane ]; then
-  key=$(od -An -v -tx1 -N32 /dev/urandom | tr -d ' \n')
   printf '%s\n' "$CONFIG" >"$node/upload.yaml"
-  kubeadm init phase upload-certs --upload-certs --certificate-key "$key" --config "$node/upload.yaml" >/dev/null
+  # The last line that it prints is the key: kubeadm does not take one beside a configuration.
+  key=$(kubeadm init phase upload-certs --upload-certs --config "$node/upload.yaml")
+  key=$(printf '%s\n' "$key" | tail -n 1)
   rm -f "$node/upload.yaml"
 fi
 echo "$key"

@@ -4,6 +4,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::is_first;
+use crate::lifecycle::installed_version;
 use crate::provider::baremetal::kubeadm_config;
 use crate::provider::baremetal::work::Work;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
@@ -29,6 +30,10 @@ pub(super) struct InitPhase(pub(super) &'static str);
 impl InitPhase {
     fn work(&self, input: &StepInput<'_>) -> Option<Work> {
         let machine = input.machine.filter(|_| is_first(input))?;
+        // A first machine that is replaced joins.
+        if installed_version(input.cluster).is_some() {
+            return None;
+        }
         let phase = self.0.split([' ', '\n']).next().unwrap_or_default();
         let text = format!("kubeadm init phase {phase}");
         let work = Work::new(text, include_str!("../scripts/init_phases.sh"))

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use outrigger_api::machine::MachineRole;
 use serde_json::json;
 
-use super::{control_plane, role};
+use super::{control_plane_machine, role};
 use crate::provider::baremetal::kubeadm_config::{self, CRI_SOCKET, Ticket};
 use crate::provider::baremetal::network::endpoint;
 use crate::provider::baremetal::work::Work;
@@ -51,8 +51,9 @@ impl Join {
 
 /// Asks the control plane for what a machine needs to join: also the CA, in base64.
 async fn ticket(effect: Effect<'_>) -> Result<(Ticket, String), StepError> {
-    let control_plane = control_plane(effect).await?;
-    let upload = kubeadm_config::init(effect.cluster, effect.machine);
+    let (machine, control_plane) = control_plane_machine(effect).await?;
+    // kubeadm connects to the API server of the machine that the configuration is for.
+    let upload = kubeadm_config::init(effect.cluster, &machine);
     let answer = Work::new("create a token", include_str!("../scripts/ticket.sh"))
         .with("ROLE", role(effect.machine))
         .with("CONFIG", upload)

@@ -6,6 +6,7 @@ use outrigger_api::RedactedBytes;
 
 use super::is_first;
 use crate::provider::baremetal::kubeadm_config;
+use crate::provider::baremetal::network::endpoint;
 use crate::provider::baremetal::work::Work;
 use crate::steps::digest;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
@@ -44,6 +45,7 @@ impl Step for Kubeconfig {
                 Ok(kubeconfig) => {
                     let report = Report {
                         kubeconfig: Some(kubeconfig),
+                        endpoint: Some(endpoint(effect.cluster)),
                         ..Report::default()
                     };
                     (report, Ok(()))

@@ -1,4 +1,4 @@
-//! `EnsureKubelet`: installs kubelet and its service.
+//! `EnsureKubelet` and `EnsureUpgradeKubelet`: install kubelet and its service. An upgrade restarts it.
 
 use std::sync::Arc;
 
@@ -10,24 +10,36 @@ use crate::provider::baremetal::files::{self, Files, Placed};
 use crate::provider::baremetal::work::Work;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
 
-pub(super) struct Kubelet(pub(super) Arc<Files>);
+const RESTART: &str = concat!(
+    include_str!("../scripts/kubelet.sh"),
+    include_str!("../scripts/restart_kubelet.sh")
+);
+
+pub(super) struct Kubelet {
+    pub(super) files: Arc<Files>,
+    pub(super) is_restarted: bool,
+}
 
 impl Kubelet {
     fn programs(&self, input: &StepInput<'_>) -> Vec<Placed<'_>> {
-        let release = self.0.release(input.cluster, input.machine);
+        let release = self.files.release(input.cluster, input.machine);
         release.map_or_else(Vec::new, |release| files::programs(release, &["kubelet"]))
     }
 
     fn work(&self, input: &StepInput<'_>) -> Work {
         let programs = self.programs(input);
         let digest = programs.first().map(|it| it.file.sha256.clone());
-        Work::new("install kubelet", include_str!("../scripts/kubelet.sh"))
-            .with("PROGRAM_DIGEST", digest.unwrap_or_default())
+        let (text, script) = if self.is_restarted {
+            ("install and restart kubelet", RESTART)
+        } else {
+            ("install kubelet", include_str!("../scripts/kubelet.sh"))
+        };
+        Work::new(text, script).with("PROGRAM_DIGEST", digest.unwrap_or_default())
     }
 
     async fn install(&self, effect: Effect<'_>) -> Result<(), StepError> {
         let input = effect.input();
-        copy_programs(&self.0, &self.programs(&input), effect).await?;
+        copy_programs(&self.files, &self.programs(&input), effect).await?;
         self.work(&input).attempt(effect, &[]).await
     }
 }

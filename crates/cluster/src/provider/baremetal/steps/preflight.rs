@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use outrigger_api::machine::MachineFacts;
+use outrigger_api::machine::{MachineFacts, MachineRole};
 
 use crate::provider::baremetal::files::{self, Files};
-use crate::provider::baremetal::host_facts;
+use crate::provider::baremetal::host_facts::{self, HostFacts};
 use crate::provider::baremetal::preflight::{Finding, Subject, findings, result};
 use crate::provider::baremetal::work::Work;
+use crate::provider_folder::Release;
 use crate::steps::digest;
-use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
+use crate::{Effect, Remote, Report, Step, StepError, StepInput, StepPlan};
 
 pub(super) struct Preflight(pub(super) Arc<Files>);
 
@@ -21,13 +22,9 @@ impl Preflight {
         effect: Effect<'_>,
         facts: &mut MachineFacts,
     ) -> Result<Vec<Finding>, StepError> {
-        let script = include_str!("../scripts/host_facts.sh");
-        let answer = Work::new("gather facts", script)
-            .query(effect.remote)
-            .await?;
-        let host = host_facts::parse(&answer).ok_or_else(|| {
-            StepError::Provider(format!("gather facts: unexpected answer {answer:?}"))
-        })?;
+        let before = (effect.now)().as_second();
+        let host = host_facts(effect.remote).await?;
+        let asked = (before, (effect.now)().as_second());
         facts.product_uuid.clone_from(&host.product_uuid);
         let role = effect.machine.spec.role;
         let release = self.0.of_architecture(effect.cluster, &facts.architecture);
@@ -35,6 +32,7 @@ impl Preflight {
             role,
             facts,
             host: &host,
+            asked,
             has_runtime_package: release
                 .as_ref()
                 .is_ok_and(|release| files::package(release, "containerd").is_some()),
@@ -44,8 +42,14 @@ impl Preflight {
         };
         let mut found = findings(effect.cluster, subject);
         let provider = match release {
-            Ok(release) => self.check_files(release, role).await.err(),
-            Err(message) => Some(message),
+            Ok(release) => check_files(&self.0, release, role).await.err(),
+            Err(message) => {
+                found.push(Finding {
+                    check: "Architecture".to_owned(),
+                    message,
+                });
+                None
+            }
         };
         found.extend(provider.map(|message| Finding {
             check: "Provider".to_owned(),
@@ -53,25 +57,33 @@ impl Preflight {
         }));
         Ok(found)
     }
+}
 
-    /// Whether all files for the machine are there, with their digests.
-    async fn check_files(
-        &self,
-        release: &crate::provider_folder::Release,
-        role: outrigger_api::machine::MachineRole,
-    ) -> Result<(), String> {
-        let mut placed = files::programs(release, &["kubeadm", "kubectl", "kubelet", "crictl"]);
-        placed.extend(files::package(release, "containerd"));
-        placed.extend(files::package(release, "cni-plugins"));
-        placed.extend(files::images(release, role));
-        for name in ["kubeadm", "kubectl", "kubelet"] {
-            if !placed.iter().any(|it| it.file.name == name) {
-                return Err(format!("the provider folder has no program {name}"));
-            }
+/// Whether all files for a machine are there, with their digests.
+pub(super) async fn check_files(
+    files: &Files,
+    release: &Release,
+    role: MachineRole,
+) -> Result<(), String> {
+    let mut placed = files::programs(release, &["kubeadm", "kubectl", "kubelet", "crictl"]);
+    placed.extend(files::package(release, "containerd"));
+    placed.extend(files::package(release, "cni-plugins"));
+    placed.extend(files::images(release, role));
+    for name in ["kubeadm", "kubectl", "kubelet"] {
+        if !placed.iter().any(|it| it.file.name == name) {
+            return Err(format!("the provider folder has no program {name}"));
         }
-        let tree = self.0.tree(&placed).await;
-        tree.map(drop).map_err(|error| error.to_string())
     }
+    let tree = files.tree(&placed).await;
+    tree.map(drop).map_err(|error| error.to_string())
+}
+
+/// What a machine tells about itself.
+pub(super) async fn host_facts(remote: &dyn Remote) -> Result<HostFacts, StepError> {
+    let script = include_str!("../scripts/host_facts.sh");
+    let answer = Work::new("gather facts", script).query(remote).await?;
+    host_facts::parse(&answer)
+        .ok_or_else(|| StepError::Provider(format!("gather facts: unexpected answer {answer:?}")))
 }
 
 impl Step for Preflight {

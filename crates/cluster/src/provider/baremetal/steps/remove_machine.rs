@@ -11,17 +11,12 @@ use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
 
 pub(super) struct RemoveMachine;
 
-fn work() -> Work {
-    // No other machine needs the member of etcd.
-    clean("--skip-phases=remove-etcd-member")
-}
-
-/// Removes everything. `flags` are those of `kubeadm reset`.
-pub(super) fn clean(flags: &str) -> Work {
+/// Removes everything. The member of etcd is removed before, or not needed by another machine.
+pub(super) fn work() -> Work {
     let script = include_str!("../scripts/remove_machine.sh");
     Work::new("remove Kubernetes from the machine", script)
         .with("SOCKET", CRI_SOCKET)
-        .with("RESET", flags)
+        .with("RESET", "--skip-phases=remove-etcd-member")
 }
 
 /// Does it, and removes the records of all steps. What is gone cannot be removed again.

@@ -1,10 +1,12 @@
-//! `EnsureRemoveNode`: drains a node, removes it from the cluster, and removes what was installed on its machine.
+//! `EnsureRemoveNode`: drains a node, removes it from the cluster, and removes what was installed on its machine. A machine
+//! that is lost is only removed from the cluster.
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
 
 use super::control_plane;
-use super::remove_machine::{clean, remove};
+use super::remove_machine::{remove, work};
+use crate::lifecycle::is_lost;
 use crate::provider::baremetal::work::Work;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
 
@@ -18,12 +20,13 @@ async fn remove_node(effect: Effect<'_>) -> Result<(), StepError> {
         include_str!("../scripts/remove_node.sh"),
     )
     .with("ADDRESS", address)
+    .with("LOST", is_lost(effect.machine).to_string())
     .query(control_plane.as_ref())
     .await?;
     let machines = effect.peers.machines();
     let others = machines
         .iter()
-        .filter(|machine| machine.spec.access.ip != *address);
+        .filter(|machine| machine.spec.access.ip != *address && !is_lost(machine));
     let removed = others.map(|machine| async {
         let remote = effect.peers.connect(machine).await?;
         Work::new("remove a route", include_str!("../scripts/remove_route.sh"))
@@ -33,16 +36,23 @@ async fn remove_node(effect: Effect<'_>) -> Result<(), StepError> {
             .map(drop)
     });
     try_join_all(removed).await?;
-    remove(effect, &clean("")).await
+    if is_lost(effect.machine) {
+        return Ok(());
+    }
+    remove(effect, &work()).await
 }
 
 impl Step for RemoveNode {
     fn plan(&self, _: &StepInput<'_>) -> Option<StepPlan> {
-        Some(clean("").plan())
+        Some(work().plan())
     }
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
         async move { (Report::default(), remove_node(effect).await) }.boxed()
+    }
+
+    fn needs_machine(&self) -> bool {
+        false
     }
 
     fn is_detached(&self) -> bool {

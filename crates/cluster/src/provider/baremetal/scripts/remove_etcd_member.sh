@@ -1,0 +1,2 @@
+# Removes a member from etcd. $MEMBER is its id.
+etcdctl member remove "$MEMBER"
