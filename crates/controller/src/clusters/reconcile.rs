@@ -172,7 +172,6 @@ impl Reconcile {
         if let Some(reason) = provider.refused_version(cluster) {
             return Err(("VersionSkew", format!("spec.version: {reason}")));
         }
-        let machines: Vec<&Machine> = self.machines.values().map(AsRef::as_ref).collect();
         if let Some(reason) = provider.refused_machines(cluster, &machines) {
             return Err(("ControlPlane", format!("spec.machines: {reason}")));
         }
