@@ -399,6 +399,9 @@ async fn a_failed_installation_says_what_was_rendered_and_which_chart() {
     harness.close().await;
 }
 
+/// A template that a later version of a chart adds.
+const EXTRA: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n";
+
 #[tokio::test]
 async fn a_failed_upgrade_says_what_was_rendered_and_keeps_the_deployed_version() {
     let harness = Harness::new().await;
@@ -408,12 +411,12 @@ async fn a_failed_upgrade_says_what_was_rendered_and_keeps_the_deployed_version(
         harness.charts.path(),
         "web",
         "1.3.0",
-        &[("web.yaml", charts::DEPLOYMENT)],
+        &[("extra.yaml", EXTRA)],
     );
     let values = json!({"spec": {"version": "1.3.0", "values": {"replicas": "many"}}});
     harness.patch("web", values).await;
     let plugin = harness.until_phase("web", Phase::Failed).await;
-    assert_eq!(plugin.condition("Rendered").unwrap().message, "1 object");
+    assert_eq!(plugin.condition("Rendered").unwrap().message, "3 objects");
     let status = plugin.status.unwrap();
     assert_eq!(status.version.as_deref(), Some("1.2.3"));
     assert_eq!(status.revision, Some(1));

@@ -198,7 +198,7 @@ mod tests {
         let text = CLUSTER.to_owned() + "  features: {skipConditions: [EnsureKublet]}\n";
         check(&text, "x.yaml, document 1: the cluster is invalid");
         check(&text, "did you mean EnsureKubelet?");
-        check("kind: Deployment\n", "Deployment of \"\" is not supported");
+        check("kind: Deployment\n", "the Deployment has no apiVersion");
         check("# nothing\n", "x.yaml contains no clusters");
     }
 
