@@ -217,7 +217,7 @@ mod tests {
             ]
         );
         let (_, names) = verbs(&command, Kind::Machines);
-        assert_eq!(names, ["facts", "remove", "run"]);
+        assert_eq!(names, ["facts", "remove", "replace", "run"]);
         let (_, names) = verbs(&command, Kind::Plugins);
         assert!(names.contains(&"uninstall") && !names.contains(&"install"));
     }
