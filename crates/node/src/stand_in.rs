@@ -181,9 +181,12 @@ impl StandIn {
         )?;
         fs_err::write(
             etc.join("nsswitch.conf"),
-            "passwd: files\ngroup: files\nshadow: files\n",
+            "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n",
         )?;
         fs_err::write(etc.join("hostname"), format!("{}\n", self.hostname))?;
+        // sudo looks up its host, and complains on stderr if that fails.
+        let hosts = format!("127.0.0.1 localhost {}\n", self.hostname);
+        fs_err::write(etc.join("hosts"), hosts)?;
         fs_err::write(
             etc.join("os-release"),
             "ID=stand-in\nPRETTY_NAME=\"Outrigger stand-in\"\n",
