@@ -1,4 +1,4 @@
-//! How a command is told the credentials of a machine.
+//! The flags for the credentials of a machine.
 
 use std::io::Read as _;
 use std::path::PathBuf;
