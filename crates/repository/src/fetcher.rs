@@ -149,8 +149,10 @@ impl Fetcher {
         let request = request.clone();
         run_blocking(move || {
             let chart = load_archive(&blob.bytes, &location, &request, profile)?;
+            let version = chart.metadata.version.clone();
             Ok(Archive {
-                file_name: format!("{}-{}.tgz", chart.name(), chart.metadata.version),
+                file_name: format!("{}-{version}.tgz", chart.name()),
+                version,
                 bytes: blob.bytes,
                 digest: blob.digest,
             })

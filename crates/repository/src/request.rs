@@ -114,6 +114,8 @@ pub struct Fetched {
 #[derive(Debug, Clone)]
 pub struct Archive {
     pub file_name: String,
+    /// Version of the chart
+    pub version: String,
     pub bytes: Vec<u8>,
     /// SHA-256 of the archive
     pub digest: String,

@@ -259,6 +259,71 @@ async fn helm_pushes_and_pulls(helm: Peer) -> anyhow::Result<()> {
     run(&ours, &[&pull[..], &["^1"]].concat()).await?;
     let pulled = fs_err::read(ours.directory().join(&archive))?;
     assert!(pulled == bytes, "by our client");
+    remote_charts_render_as_local_ones(&ours, &archive, address).await?;
+    dependencies_resolve_as_in_helm(&helm, &ours, address).await
+}
+
+/// Renders a chart from a file, a registry and a repository.
+async fn remote_charts_render_as_local_ones(
+    ours: &TestContext,
+    archive: &str,
+    address: &str,
+) -> anyhow::Result<()> {
+    let template = async |chart: &str, flags: &[&str]| {
+        run(
+            ours,
+            &[&["chart", "template", "rel", chart], flags].concat(),
+        )
+        .await
+    };
+    let local = template(archive, &[]).await?;
+    assert!(!local.is_empty());
+    let chart = format!("oci://{address}/charts/web");
+    let flags = ["--plain-http", address, "--version", "^1"];
+    assert_eq!(template(&chart, &flags).await?, local);
+    let repository = format!("http://{address}");
+    assert_eq!(template("web", &["--repo", &repository]).await?, local);
+    Ok(())
+}
+
+/// Resolves a dependency in a chart repository with Helm and with ours, then one in the registry with ours.
+async fn dependencies_resolve_as_in_helm(
+    helm: &TestContext,
+    ours: &TestContext,
+    address: &str,
+) -> anyhow::Result<()> {
+    let chart = |repository: &str| {
+        let dependency = format!("- name: web\n  version: ^1\n  repository: {repository}\n");
+        format!("apiVersion: v2\nname: parent\nversion: 0.1.0\ndependencies:\n{dependency}")
+    };
+    let lock = |context: &TestContext| -> anyhow::Result<Vec<String>> {
+        let text = fs_err::read_to_string(context.directory().join("parent/Chart.lock"))?;
+        let lines = text.lines().filter(|line| !line.starts_with("generated:"));
+        Ok(lines.map(ToOwned::to_owned).collect())
+    };
+    let repository = format!("http://{address}");
+    for context in [helm, ours] {
+        context.write("parent/Chart.yaml", chart(&repository))?;
+    }
+    run(helm, &["dependency", "update", "parent"]).await?;
+    run(ours, &["chart", "dependency", "update", "parent"]).await?;
+    assert_eq!(lock(ours)?, lock(helm)?);
+    let archive = "parent/charts/web-1.0.0+7.tgz";
+    let read = |context: &TestContext| fs_err::read(context.directory().join(archive));
+    assert!(read(ours)? == read(helm)?, "from the chart repository");
+
+    fs_err::remove_dir_all(ours.directory().join("parent/charts"))?;
+    ours.write(
+        "parent/Chart.yaml",
+        chart(&format!("oci://{address}/charts")),
+    )?;
+    let update = ["chart", "dependency", "update", "parent", "--plain-http"];
+    run(ours, &[&update[..], &[address]].concat()).await?;
+    assert!(read(ours)? == read(helm)?, "from the registry");
+    fs_err::remove_dir_all(ours.directory().join("parent/charts"))?;
+    let build = ["chart", "dependency", "build", "parent", "--plain-http"];
+    run(ours, &[&build[..], &[address]].concat()).await?;
+    assert!(read(ours)? == read(helm)?, "from the lock");
     Ok(())
 }
 

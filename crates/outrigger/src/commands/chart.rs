@@ -12,6 +12,7 @@ mod lint;
 mod package;
 mod pull;
 pub(super) mod push;
+mod remote;
 pub(super) mod render_flags;
 mod show;
 pub(super) mod source;

@@ -147,21 +147,24 @@ fn debug_prints_rendered_text_that_is_invalid_yaml() {
 #[test]
 fn flags_of_helm_without_effect_on_a_local_chart_are_accepted() {
     let expected = run(&["chart", "template", "rel", "small"]);
-    for flag in [
-        "--version=1.0.0",
-        "--wait",
-        "--create-namespace",
-        "--timeout=5m",
-        "--atomic",
-    ] {
+    for flag in ["--wait", "--create-namespace", "--timeout=5m", "--atomic"] {
         let text = run(&["chart", "template", "rel", "small", flag]);
         assert_eq!(text, expected, "{flag}");
     }
 }
 
 #[test]
-fn a_chart_that_must_be_downloaded_first_is_named() {
-    let text = run(&["chart", "template", "rel", "oci://127.0.0.1:1/web"]);
+fn a_registry_that_refuses_connections_is_named() {
+    for verb in [&["template"][..], &["images"], &["show", "values"]] {
+        let text = run(&[&["chart"], verb, &["oci://127.0.0.1:1/web"]].concat());
+        assert!(text.starts_with("exit code: 1"), "{text}");
+        assert!(text.contains("127.0.0.1:1"), "{text}");
+    }
+}
+
+#[test]
+fn commands_on_local_charts_name_the_download_that_is_needed() {
+    let text = run(&["chart", "package", "oci://127.0.0.1:1/web"]);
     let hint = "run `outrigger chart pull oci://127.0.0.1:1/web` first";
     assert!(text.contains(hint), "{text}");
     let text = run(&["chart", "pull", "bitnami/redis"]);
@@ -185,7 +188,6 @@ fn unsupported_flags_of_helm_say_what_to_use_instead() {
         ("--validate", "kubectl apply --dry-run=server"),
         ("--dry-run=server", "kubectl apply --dry-run=server"),
         ("--dependency-update", "outrigger chart dependency update"),
-        ("--repo=https://example.com", "outrigger chart pull"),
         ("--post-renderer=cat", "pipe the output"),
     ] {
         let text = run(&["chart", "template", "rel", "small", flag]);

@@ -4,12 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use outrigger_chart::metadata::Dependency;
+use outrigger_chart::package::Package;
 use outrigger_chart::resolve::{self, Resolution};
 use outrigger_chart::{Chart, Profile, dependency_list, load, load_path};
+use outrigger_repository::{Archive, Fetcher, Options, Request};
 
 use super::host::LocalHost;
 use super::source::{self, CompatFlag, helm_error};
 use crate::atomic_file;
+use crate::commands::mirror_flags::MirrorFlags;
+use crate::commands::registry_flags::fetch_error;
+use crate::commands::runtime;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
@@ -17,7 +24,8 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger chart dependency list ./chart
   outrigger chart dependency update ./chart
-  outrigger chart dependency build ./chart";
+  outrigger chart dependency build ./chart
+  outrigger chart dependency update ./chart --chart-mirror 'https://charts.example.com=oci://registry.local:5000/charts'";
 
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
@@ -26,9 +34,9 @@ pub(crate) enum Verb {
     #[command(visible_alias = "ls")]
     List(Args),
     /// Rebuild charts/ from Chart.lock
-    Build(Args),
+    Build(ResolveArgs),
     /// Update charts/ and Chart.lock from Chart.yaml
-    Update(Args),
+    Update(ResolveArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -39,6 +47,15 @@ pub(crate) struct Args {
     chart: PathBuf,
     #[command(flatten)]
     compat: CompatFlag,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ResolveArgs {
+    #[command(flatten)]
+    args: Args,
+    #[command(flatten)]
+    mirrors: MirrorFlags,
 }
 
 pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -61,7 +78,12 @@ fn list(args: &Args, printer: &Printer) -> anyhow::Result<()> {
 /// `resolve::update` or `resolve::build`.
 type Resolve = fn(&Chart, Profile, resolve::LoadLocal<'_>) -> Result<Resolution, resolve::Error>;
 
-fn write_dependencies(args: &Args, resolve: Resolve, printer: &Printer) -> anyhow::Result<()> {
+fn write_dependencies(
+    args: &ResolveArgs,
+    resolve: Resolve,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let ResolveArgs { args, mirrors } = args;
     let profile = args.compat.profile();
     let chart = source::load(&args.chart, profile)?;
     if chart.metadata.dependencies.is_none() {
@@ -77,15 +99,8 @@ fn write_dependencies(args: &Args, resolve: Resolve, printer: &Printer) -> anyho
             Ok(None)
         }
     };
-    let resolution = resolve(&chart, profile, &mut load_local).map_err(helm_error)?;
-    if let Some(remote) = resolution.remote.first() {
-        let repository = &remote.repository;
-        return Err(anyhow::anyhow!(
-            "dependency {} is in the remote repository {repository}; only file:// repositories are supported",
-            remote.name
-        ))
-        .hint("copy its archive to charts/, or use a local chart: file://../chart");
-    }
+    let mut resolution = resolve(&chart, profile, &mut load_local).map_err(helm_error)?;
+    download(&mut resolution, mirrors, profile)?;
     write_charts(&folder.join("charts"), &chart, &resolution)?;
     let generated =
         rfc3339(LocalHost::new(false).seconds()).context("the system time is out of range")?;
@@ -99,6 +114,60 @@ fn write_dependencies(args: &Args, resolve: Resolve, printer: &Printer) -> anyho
         atomic_file::write(&folder.join(name), text.as_ref())?;
     }
     printer.text(&resolution.text)
+}
+
+/// The maximum number of dependencies that are downloaded at the same time.
+const PARALLEL_DOWNLOADS: usize = 4;
+
+/// Downloads the dependencies in repositories and registries, and locks their versions.
+fn download(
+    resolution: &mut Resolution,
+    mirrors: &MirrorFlags,
+    profile: Profile,
+) -> anyhow::Result<()> {
+    if resolution.remote.is_empty() {
+        return Ok(());
+    }
+    resolution.remote.iter().try_for_each(check_repository)?;
+    let options = mirrors.apply(Options::for_user())?;
+    let fetcher = Fetcher::new(Options { profile, ..options });
+    let fetcher = &fetcher;
+    let remote = std::mem::take(&mut resolution.remote);
+    let fetches = remote.iter().map(|dependency| async move {
+        let request = Request {
+            repo: dependency.repository.clone(),
+            chart: dependency.name.clone(),
+            version: Some(dependency.version.clone()).filter(|version| !version.is_empty()),
+            ..Request::default()
+        };
+        let fetched = fetcher.archive(&request).await.map_err(fetch_error);
+        fetched.with_context(|| format!("failed to download the dependency {}", dependency.name))
+    });
+    let fetches = stream::iter(fetches).buffered(PARALLEL_DOWNLOADS);
+    let archives: Vec<Archive> = runtime::run(fetches.try_collect())?;
+    for (dependency, archive) in remote.iter().zip(archives) {
+        let locked = resolution.locked.iter_mut();
+        for locked in locked.filter(|locked| *locked == dependency) {
+            locked.version.clone_from(&archive.version);
+        }
+        resolution.archives.push(Package {
+            file_name: archive.file_name,
+            bytes: archive.bytes,
+        });
+    }
+    Ok(())
+}
+
+/// Fails for names of repositories, which Helm looks up in its own configuration.
+fn check_repository(dependency: &Dependency) -> anyhow::Result<()> {
+    let Dependency {
+        name, repository, ..
+    } = dependency;
+    if repository.contains("://") {
+        return Ok(());
+    }
+    let error = format!("dependency {name} is in {repository}, which is not a URL");
+    Err(anyhow::Error::msg(error)).hint("use the URL of the repository: https:// or oci://")
 }
 
 /// Writes the archives of the dependencies and deletes archives of other versions. Other files are not touched.

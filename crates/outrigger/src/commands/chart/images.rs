@@ -8,6 +8,7 @@ use outrigger_chart::{RenderOptions, render};
 use serde::Serialize;
 
 use super::host::LocalHost;
+use super::remote::RemoteFlags;
 use super::render_flags::RenderFlags;
 use super::source::{self, helm_error};
 use crate::arguments::OutputFlag;
@@ -16,13 +17,16 @@ use crate::printer::{Printer, Row};
 const EXAMPLES: &str = "\
 Examples:
   outrigger chart images ./chart -f site.yaml
-  outrigger chart images ./chart -o json";
+  outrigger chart images ./chart -o json
+  outrigger chart images oci://registry.local:5000/charts/web --version ^1.2";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Chart folder or archive
+    /// Chart folder or archive, or oci:// or https:// URL of a chart
     chart: PathBuf,
+    #[command(flatten)]
+    remote: RemoteFlags,
     #[command(flatten)]
     render: RenderFlags,
     #[command(flatten)]
@@ -73,7 +77,7 @@ impl Row for Image {
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let profile = args.render.compat.profile();
-    let chart = source::load(&args.chart, profile)?;
+    let chart = args.remote.load(&args.chart, profile)?;
     let values = args.render.values.merge(profile)?;
     let mut options = RenderOptions::new(profile, chart.name(), &args.render.namespace);
     options.limits.stack_bytes = super::TEMPLATE_STACK;

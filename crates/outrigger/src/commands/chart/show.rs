@@ -6,14 +6,16 @@ use std::process::ExitCode;
 use outrigger_apimachinery::json_path::{JsonPath, MissingKeys};
 use outrigger_chart::show::{Part, default_values, show};
 
-use super::source::{self, CompatFlag};
+use super::remote::RemoteFlags;
+use super::source::CompatFlag;
 use crate::printer::Printer;
 
 const EXAMPLES: &str = "\
 Examples:
   outrigger chart show values ./chart > my-values.yaml
   outrigger chart show values ./chart --jsonpath '{.image.repository}:{.image.tag}'
-  outrigger chart show all ./chart-1.2.3.tgz";
+  outrigger chart show all ./chart-1.2.3.tgz
+  outrigger chart show values web --repo https://charts.example.com --version ^1.2";
 
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
@@ -33,8 +35,10 @@ pub(crate) enum Verb {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Chart folder or archive
+    /// Chart folder or archive, or oci:// or https:// URL of a chart
     chart: PathBuf,
+    #[command(flatten)]
+    remote: RemoteFlags,
     #[command(flatten)]
     compat: CompatFlag,
 }
@@ -61,7 +65,7 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
         Verb::Crds(args) => (Part::Crds, args),
     };
     let profile = args.compat.profile();
-    let chart = source::load(&args.chart, profile)?;
+    let chart = args.remote.load(&args.chart, profile)?;
     printer.data(show(&chart, part, profile).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -70,7 +74,7 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
 fn print_selected(args: &Args, template: &str, printer: &Printer) -> anyhow::Result<ExitCode> {
     let path = JsonPath::parse(template)
         .map_err(|error| anyhow::anyhow!("error parsing jsonpath {template}: {error}"))?;
-    let chart = source::load(&args.chart, args.compat.profile())?;
+    let chart = args.remote.load(&args.chart, args.compat.profile())?;
     let selected = path.execute(&default_values(&chart), MissingKeys::Reject);
     printer.data(selected.unwrap_or_default().as_bytes())?;
     Ok(ExitCode::SUCCESS)

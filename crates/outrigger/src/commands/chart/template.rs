@@ -10,6 +10,7 @@ use outrigger_chart::{
 };
 
 use super::host::LocalHost;
+use super::remote::RemoteFlags;
 use super::render_flags::RenderFlags;
 use super::source::{self, helm_error};
 use crate::printer::Printer;
@@ -21,9 +22,10 @@ Examples:
   outrigger chart template web ./chart-1.2.3.tgz -n shop -f site.yaml --set replicas=3
   outrigger chart template web ./chart --show-only templates/service.yaml
   outrigger chart template web ./chart --compat helm3 --kube-version 1.29
+  outrigger chart template web oci://registry.local:5000/charts/web --version ^1.2
 
-Not supported, in contrast to `helm template`: charts of repositories (--repo, oci://; use `outrigger chart pull`),
---dependency-update (use `outrigger chart dependency update`), --validate, --dry-run=server and --post-renderer.";
+Not supported, in contrast to `helm template`: --dependency-update (use `outrigger chart dependency update`), --validate,
+--dry-run=server and --post-renderer.";
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -35,9 +37,11 @@ Not supported, in contrast to `helm template`: charts of repositories (--repo, o
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct Args {
-    /// Optional release name, then the chart: a folder or an archive
+    /// Optional release name, then the chart: a folder, an archive, or an oci:// or https:// URL
     #[arg(num_args = 1..=2, required = true, value_name = "[NAME] CHART")]
     names: Vec<String>,
+    #[command(flatten)]
+    remote: RemoteFlags,
     #[command(flatten)]
     render: RenderFlags,
     /// Print only manifests of this template, a path in the chart; may be repeated
@@ -100,8 +104,6 @@ struct Unsupported {
     dry_run: Option<String>,
     #[arg(long, hide = true)]
     dependency_update: bool,
-    #[arg(long, hide = true, value_name = "URL")]
-    repo: Option<String>,
     #[arg(long, hide = true, value_name = "COMMAND")]
     post_renderer: Option<String>,
 }
@@ -113,10 +115,6 @@ struct Unsupported {
     reason = "each is a flag of the command line"
 )]
 struct Ignored {
-    #[arg(long, hide = true, value_name = "VERSION")]
-    version: Option<String>,
-    #[arg(long, hide = true)]
-    devel: bool,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "watcher")]
     wait: Option<String>,
     #[arg(long, hide = true)]
@@ -138,7 +136,7 @@ struct Ignored {
 impl Unsupported {
     fn check(&self) -> anyhow::Result<()> {
         let reject = |flag: &str, hint: &str| {
-            let reason = "the command uses no cluster, no repository and no other program";
+            let reason = "the command uses no cluster and no other program";
             Err(UsageError(format!("unsupported flag {flag}: {reason}"))).hint(hint)
         };
         match self.dry_run.as_deref() {
@@ -162,12 +160,6 @@ impl Unsupported {
                 "run `outrigger chart dependency update CHART` first",
             );
         }
-        if self.repo.is_some() {
-            return reject(
-                "--repo",
-                "run `outrigger chart pull` first, then render the archive",
-            );
-        }
         if self.post_renderer.is_some() {
             return reject("--post-renderer", "pipe the output to the program");
         }
@@ -183,7 +175,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let profile = args.render.compat.profile();
     let host = LocalHost::new(args.enable_dns);
     let (name, path) = args.name_and_chart(&host)?;
-    let chart = source::load_lazily(path, profile)?;
+    let chart = args.remote.load_lazily(path, profile)?;
     let mut parsed = source::parse_templates(&chart, profile);
     let values = args.render.values.merge(profile)?;
     let options = args.render_options(name.clone())?;
