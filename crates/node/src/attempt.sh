@@ -37,7 +37,7 @@ attempt() {
   set -- "$f.out.0"
   [ "$last" -gt 1 ] && set -- "$@" "$f.out.$((last - 1))"
   [ "$last" -gt 0 ] && set -- "$@" "$f.out.$last"
-  cat "$@"
+  exec cat "$@"
 }
 fail() { echo "state $*"; exit 0; }
 start_of() { { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null && stat=${stat##*) } && set -- $stat && began=${20}; }

@@ -23,10 +23,7 @@ impl Program<'_> {
     pub(crate) const fn loader(self) -> &'static str {
         match self {
             Self::WithInput(_) => r#"IFS= read -r p && eval "$(printf %b "$p")""#,
-            Self::BeforeInput(_) => "exec /bin/sh",
-            Self::InSession(_) => {
-                r#"IFS= read -r s </proc/$$/stat; s=${s##*) }; set -- $s; [ "$4" = $$ ] && exec /bin/sh; exec 3<&0; setsid /bin/sh <&3 3<&- & exec 3<&-; wait"#
-            }
+            Self::BeforeInput(_) | Self::InSession(_) => "exec /bin/sh",
         }
     }
 
@@ -38,10 +35,19 @@ impl Program<'_> {
         }
         Ok(match self {
             Self::WithInput(text) => line(text),
-            // A shell runs a compound command only when it has read all of it.
-            Self::BeforeInput(text) | Self::InSession(text) => format!("{{\n{text}\nexit\n}}\n"),
+            Self::BeforeInput(text) => compound(text),
+            Self::InSession(text) => compound(&format!("p={}\n{LEAD_SESSION}", quote(text))),
         })
     }
+}
+
+/// Runs the text of `$p`: in this shell if it leads a session, as most do that SSH servers start, otherwise in one that does.
+const LEAD_SESSION: &str = r#"IFS= read -r s </proc/$$/stat; s=${s##*) }; set -- $s
+if [ "$4" = $$ ]; then eval "$p"; else printf '%s\n' "$p" | setsid /bin/sh; fi"#;
+
+/// A shell runs a compound command only when it has read all of it.
+fn compound(text: &str) -> String {
+    format!("{{\n{text}\nexit\n}}\n")
 }
 
 /// Printed by the shell behind sudo when it reads the program. What is sent earlier may be read by sudo.
@@ -91,7 +97,7 @@ mod tests {
         let text = "a\\n\nb";
         let line = Program::WithInput(text).encode();
         assert_eq!(line.as_deref(), Ok("a\\\\n\\nb\n"));
-        let command = Program::InSession(text).encode();
+        let command = Program::BeforeInput(text).encode();
         assert_eq!(command.as_deref(), Ok("{\na\\n\nb\nexit\n}\n"));
         assert_eq!(Program::InSession("a\0").encode(), Err(NulByte));
     }
