@@ -15,6 +15,11 @@ pub use parse::ParseError;
 const NANOS: i128 = 1_000_000_000;
 const DAY: i64 = 86_400;
 
+/// `unixToInternal`: seconds from year 1 to 1970. Go counts from year 1, so that times in the far future wrap around.
+const UNIX_TO_INTERNAL: i64 = 62_135_596_800;
+/// `unixToAbsolute`: seconds from the zero of Go's calendar, in the year -292277022400, to 1970. Dates before it wrap around.
+const UNIX_TO_ABSOLUTE: u64 = 9_223_372_028_741_760_000;
+
 /// `time.RFC3339Nano`
 pub const RFC3339_NANO: &[u8] = b"2006-01-02T15:04:05.999999999Z07:00";
 
@@ -78,6 +83,12 @@ impl Time {
         i128::from(self.seconds) * NANOS + i128::from(self.nanos)
     }
 
+    /// Nanoseconds since year 1.
+    fn internal_nanos(&self) -> i128 {
+        let seconds = self.seconds.wrapping_add(UNIX_TO_INTERNAL);
+        i128::from(seconds) * NANOS + i128::from(self.nanos)
+    }
+
     /// `Time.In`
     #[must_use]
     pub fn in_location(&self, location: Location) -> Self {
@@ -104,15 +115,14 @@ impl Time {
 
     /// `Time.Sub`, which saturates.
     pub fn sub(&self, earlier: &Self) -> Duration {
-        let nanos = self.total_nanos() - earlier.total_nanos();
+        let nanos = self.internal_nanos() - earlier.internal_nanos();
         let bounded = nanos.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
         Duration(i64::try_from(bounded).unwrap_or(0))
     }
 
     pub fn civil(&self) -> Civil {
         let (offset, _) = self.location.lookup(self.seconds);
-        let local = self.seconds.saturating_add(offset);
-        let (days, rest) = (local.div_euclid(DAY), local.rem_euclid(DAY));
+        let (days, rest) = calendar_days(self.seconds.wrapping_add(offset));
         let (year, month, day) = civil_from_days(days);
         Civil {
             year,
@@ -136,15 +146,15 @@ impl Time {
         let (year, month, day) = date;
         let months = year * 12 + month - 1;
         let days = days_from_civil(months.div_euclid(12), months.rem_euclid(12) + 1, 1) + day - 1;
-        let local = days * DAY + seconds_of_day;
+        let local = days.wrapping_mul(DAY).wrapping_add(seconds_of_day);
         let (guess, _) = location.lookup(local);
         let offset = if guess == 0 {
             0
         } else {
-            location.lookup(local - guess).0
+            location.lookup(local.wrapping_sub(guess)).0
         };
         Self {
-            seconds: local - offset,
+            seconds: local.wrapping_sub(offset),
             nanos,
             location,
             monotonic: None,
@@ -189,6 +199,17 @@ impl fmt::Display for Time {
         }
         Ok(())
     }
+}
+
+/// Days since 1970, and the seconds of the day, of seconds since 1970.
+fn calendar_days(seconds: i64) -> (i64, i64) {
+    const DAY_LENGTH: u64 = DAY.unsigned_abs();
+    let absolute = seconds.cast_unsigned().wrapping_add(UNIX_TO_ABSOLUTE);
+    let days = (absolute / DAY_LENGTH).cast_signed();
+    (
+        days - (UNIX_TO_ABSOLUTE / DAY_LENGTH).cast_signed(),
+        (absolute % DAY_LENGTH).cast_signed(),
+    )
 }
 
 /// Days since 1970 of a date in the proleptic Gregorian calendar.
@@ -239,4 +260,60 @@ fn quote(text: &[u8]) -> String {
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unix(seconds: i64) -> Time {
+        Time {
+            seconds,
+            nanos: 0,
+            location: Location::Utc,
+            monotonic: None,
+        }
+    }
+
+    #[test]
+    fn dates_before_the_zero_of_the_calendar_wrap_around() {
+        // The first second of the calendar, the one before it, and the ends of the range, as printed by Go.
+        for (seconds, expected) in [
+            (i64::MAX, "292277026596-12-04 15:30:07 +0000 UTC"),
+            (i64::MIN, "292277026596-12-04 15:30:08 +0000 UTC"),
+            (
+                -9_223_372_028_741_760_001,
+                "292277026854-01-07 07:00:15 +0000 UTC",
+            ),
+            (
+                -9_223_372_028_741_760_000,
+                "-292277022400-03-01 00:00:00 +0000 UTC",
+            ),
+            (0, "1970-01-01 00:00:00 +0000 UTC"),
+            (-1, "1969-12-31 23:59:59 +0000 UTC"),
+        ] {
+            assert_eq!(unix(seconds).to_string(), expected, "{seconds}");
+        }
+        let east = Location::Fixed {
+            name: "X".into(),
+            offset: 3600,
+        };
+        let text = unix(i64::MAX).in_location(east).to_string();
+        assert_eq!(text, "292277026596-12-04 16:30:07 +0100 X");
+    }
+
+    #[test]
+    fn dates_out_of_range_do_not_panic() {
+        for year in [i64::MAX >> 12, i64::MIN >> 12] {
+            let time = Time::from_civil((year, 13, 40), 86_399, 0, Location::Utc);
+            let _ = time.to_string();
+        }
+    }
+
+    #[test]
+    fn times_in_the_far_future_are_before_all_others_as_in_go() {
+        let longest = Duration(i64::MAX);
+        assert_eq!(unix(0).sub(&unix(i64::MAX)), longest);
+        assert_eq!(unix(0).sub(&unix(i64::MIN)), longest);
+    }
 }

@@ -32,5 +32,10 @@ impl VisitBudget {
     }
 }
 
+/// The error for a value that a [`VisitBudget`] is not enough for.
+pub(crate) fn too_long_to_traverse() -> String {
+    format!("value contains itself, or has more than {MAX_VISITS} parts or {MAX_DEPTH} levels")
+}
+
 #[cfg(test)]
 mod tests;

@@ -114,3 +114,29 @@ fn append_changes_no_other_list() {
         );
     }
 }
+
+#[test]
+fn complex_constants_are_reported_as_not_supported() {
+    for constant in ["1i", "0i", "-2.5i", "0x1p-2i", "1+2i", "1e3-4i"] {
+        let found = render(&[("a", &format!("{{{{ {constant} }}}}"))]);
+        let expected =
+            format!("template: a:1: complex constants are not supported: \"{constant}\"");
+        assert_eq!(found, Err(expected));
+    }
+    let out_of_range = render(&[("a", "{{ 1e999i }}")]);
+    let expected = "template: a:1: illegal number syntax: \"1e999i\"";
+    assert_eq!(out_of_range.unwrap_err(), expected);
+}
+
+#[test]
+fn a_file_in_utf_16_is_text_without_actions() {
+    let utf_16: Vec<u8> = "\u{feff}a: {{ .Values.a }}\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let mut engine = Engine::new(Dialect::HELM_4, Limits::default());
+    engine.add(parse("a", utf_16.clone(), &Dialect::HELM_4).expect("it parses"));
+    let mut out = Vec::new();
+    let rendered = engine.render("a", &Value::map(Vec::new()), &NullHost, &mut out);
+    assert_eq!((rendered, out), (Ok(()), utf_16));
+}

@@ -126,6 +126,22 @@ fn deeply_nested_files_do_not_overflow_the_stack() {
 }
 
 #[test]
+fn a_template_in_utf_16_is_an_error_that_names_the_file() {
+    let text =
+        "\u{feff}apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}\"}\n";
+    for encode in [u16::to_le_bytes, u16::to_be_bytes] {
+        let template: Vec<u8> = text.encode_utf16().flat_map(encode).collect();
+        let error = render_files(vec![
+            File::new("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"),
+            File::new("templates/a.yaml", template),
+        ]);
+        let error = error.unwrap_err();
+        let expected = "YAML parse error on c/templates/a.yaml: ";
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
 fn globals_that_many_subcharts_copy_exceed_the_memory_limit() {
     let chart_yaml = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
     let keys: String = (0..40_000).map(|n| format!("    k{n}: 1\n")).collect();

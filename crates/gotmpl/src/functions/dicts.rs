@@ -4,7 +4,7 @@ use super::args::{any, bytes, map, rest, string, strval, to_str};
 use super::merge::merge_into;
 use super::{CallResult, fixed, variadic};
 use crate::function::{Call, CallError, Function, Ty};
-use crate::traversal::VisitBudget;
+use crate::traversal::{VisitBudget, too_long_to_traverse};
 use crate::value::{Element, List, Map, MapType, Str, Value};
 
 const ANY: Ty = Ty::Any;
@@ -157,7 +157,7 @@ fn copy(call: &mut Call<'_>, args: &[Value]) -> CallResult {
 
 fn deep_copy(call: &Call<'_>, value: &Value, depth: usize, budget: &mut VisitBudget) -> CallResult {
     if !budget.visit(depth) {
-        return Err(CallError::returned("value is too large or cyclic"));
+        return Err(CallError::returned(too_long_to_traverse()));
     }
     Ok(match value {
         Value::Map(map) if map.is_nil() => Value::Map(Map::nil(map.ty())),

@@ -4,7 +4,7 @@
 
 use super::defaults::is_empty;
 use crate::function::CallError;
-use crate::traversal::VisitBudget;
+use crate::traversal::{VisitBudget, too_long_to_traverse};
 use crate::value::{Map, MapType, Value};
 
 /// Sets the keys of `target` that are missing or empty or, with `overwrite`, all keys of `source`.
@@ -20,7 +20,7 @@ fn merge(
     budget: &mut VisitBudget,
 ) -> Result<(), CallError> {
     if !budget.visit(depth) {
-        return Err(CallError::returned("value is too large or cyclic"));
+        return Err(CallError::returned(too_long_to_traverse()));
     }
     for (key, value) in source.entries() {
         let present = target.get(key.as_bytes());

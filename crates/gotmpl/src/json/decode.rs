@@ -16,8 +16,8 @@ pub enum DecodeError {
     #[error("exceeded max depth")]
     MaxDepth,
     /// Go has no limit.
-    #[error("json: value is too large")]
-    TooLarge,
+    #[error("json: exceeded maximum memory of values ({limit} bytes)")]
+    TooLarge { limit: usize },
     #[error("json: cannot unmarshal {found} into Go value of type {go_type}")]
     Type {
         found: String,
@@ -164,7 +164,9 @@ impl Decoder<'_> {
     fn check_memory<T>(&self, members: &[T]) -> Result<(), DecodeError> {
         // Growing doubles the capacity.
         if !memory::fits(2 * size_of_val(members), self.memory_bytes) {
-            return Err(DecodeError::TooLarge);
+            return Err(DecodeError::TooLarge {
+                limit: self.memory_bytes,
+            });
         }
         Ok(())
     }

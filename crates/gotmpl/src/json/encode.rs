@@ -13,7 +13,7 @@ pub enum EncodeError {
     Cycle(String),
     #[error("json: unsupported value: {}", strconv::format_float(*.0, b'g', None))]
     Float(f64),
-    #[error("json: value is too large")]
+    #[error("json: exceeded maximum size of a value ({MAX_TEXT} bytes)")]
     TooLarge,
 }
 

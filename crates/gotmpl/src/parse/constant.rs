@@ -17,6 +17,9 @@ pub(super) enum ConstantError {
     IllegalNumber(String),
     #[error("integer overflow: {0}")]
     IntegerOverflow(String),
+    /// text/template has them, but no template function accepts them.
+    #[error("complex constants are not supported: {0}")]
+    Complex(String),
 }
 
 /// A character constant with its quotes.
@@ -38,7 +41,7 @@ pub(super) fn char_constant(token: &[u8], span: Span) -> Result<Number, Constant
     })
 }
 
-/// A number constant. Imaginary constants are rejected: no template function accepts complex numbers.
+/// A number constant that is not complex.
 pub(super) fn number(token: &[u8], span: Span) -> Result<Number, ConstantError> {
     if let Some(n) = small_decimal(token) {
         return Ok(Number {
@@ -46,6 +49,10 @@ pub(super) fn number(token: &[u8], span: Span) -> Result<Number, ConstantError> 
             int: Some(i64::from(n)),
             float: Some(f64::from(n)),
         });
+    }
+    let imaginary = token.strip_suffix(b"i");
+    if imaginary.and_then(parse_float).is_some() {
+        return Err(complex(token));
     }
     let uint = parse_uint(token, 0).ok();
     let int = parse_int(token, 0).ok();
@@ -71,6 +78,11 @@ pub(super) fn number(token: &[u8], span: Span) -> Result<Number, ConstantError> 
         int: integral(float),
         float: Some(float),
     })
+}
+
+/// The error for a constant such as `1+2i`.
+pub(super) fn complex(token: &[u8]) -> ConstantError {
+    ConstantError::Complex(quote_bytes(token))
 }
 
 /// The fast path: a few decimal digits.

@@ -306,10 +306,10 @@ impl Parser<'_> {
 
     fn number(&mut self, token: Token) -> Result<OperandKind> {
         let (text, span) = (self.text_of(token), token.span());
-        let number = if token.kind == TokenKind::CharConstant {
-            constant::char_constant(text, span)
-        } else {
-            constant::number(text, span)
+        let number = match token.kind {
+            TokenKind::CharConstant => constant::char_constant(text, span),
+            TokenKind::Complex => Err(constant::complex(text)),
+            _ => constant::number(text, span),
         };
         let number = number.map_err(|error| self.error(error.to_string()))?;
         self.nodes.numbers.push(number);

@@ -1,5 +1,6 @@
 //! Templates with values that are small but take forever to traverse.
 
+use super::{MAX_DEPTH, MAX_TEXT, MAX_VISITS};
 use crate::function::Dialect;
 use crate::functions::tests::host::FixedHost;
 use crate::value::Value;
@@ -24,17 +25,35 @@ const DEEP: &str =
     "{{ $x := dict \"k\" 1 }}{{ range until 100000 }}{{ $x = dict \"a\" (list 1 $x) }}{{ end }}";
 
 /// Terminates, with or without an error.
-fn run(template: &str) {
+fn run(template: &str) -> Result<(), String> {
     let dialect = Dialect::HELM_4;
     let mut engine = Engine::new(dialect.clone(), Limits::default());
-    engine.add(parse("t", template, &dialect).expect("it parses"));
+    engine.add(parse("t", template, &dialect).map_err(|error| error.to_string())?);
     let mut out = Vec::new();
-    let _ = engine.execute(
+    let executed = engine.execute(
         "t",
         &Value::map(Vec::new()),
         &FixedHost::default(),
         &mut out,
     );
+    executed.map_err(|error| error.to_string())
+}
+
+#[test]
+fn errors_about_values_that_are_too_large_name_the_limits() {
+    let traversal =
+        format!("value contains itself, or has more than {MAX_VISITS} parts or {MAX_DEPTH} levels");
+    let size = format!("exceeded maximum size of a value ({MAX_TEXT} bytes)");
+    for (start, usage, expected) in [
+        (KNOT, "{{ deepCopy $x | len }}", &traversal),
+        (SHARED, "{{ deepCopy $x | len }}", &traversal),
+        (SHARED, "{{ merge $x $y | len }}", &traversal),
+        (SHARED, "{{ mustToJson $x | len }}", &size),
+        (SHARED, "{{ mustToToml $x | len }}", &size),
+    ] {
+        let error = run(&format!("{start}{OTHER}{usage}")).unwrap_err();
+        assert!(error.ends_with(expected), "{usage}: {error}");
+    }
 }
 
 #[test]
@@ -66,6 +85,6 @@ fn traversals_of_shared_and_cyclic_values_terminate() {
         .flat_map(|start| uses.map(|u| (start, u)))
     {
         let template = format!("{start}{OTHER}{usage}");
-        run(&template);
+        let _ = run(&template);
     }
 }

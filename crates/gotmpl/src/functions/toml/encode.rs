@@ -13,7 +13,7 @@ use crate::value::{Element, Str, Value};
 pub(in crate::functions) enum EncodeError {
     #[error("toml: value is nested too deeply")]
     TooDeep,
-    #[error("toml: value is too large")]
+    #[error("toml: exceeded maximum size of a value ({MAX_TEXT} bytes)")]
     TooLarge,
     #[error("toml: cannot encode array with nil element")]
     NilElement,
