@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::answer::{self, TooLong};
 use crate::channel::Event;
+use crate::machine::Shell;
 use crate::output::Captured;
 use crate::shell::{Program, quote};
 use crate::{Command, Machine, RunError};
@@ -175,6 +176,7 @@ impl Machine {
         }
     }
 
+    /// Asks again after the timeout of the command: an attempt that is overdue is ended by who asks for it.
     async fn ask(
         &self,
         verb: Verb,
@@ -184,18 +186,31 @@ impl Machine {
     ) -> Result<AttemptOutcome, RunError> {
         let program = self.attempt_program(verb, attempt, command).await?;
         let program = Program::InSession(&program);
-        let mut shell = match verb {
+        let shell = match verb {
             Verb::Run => self.start(program).await?,
             // What is to be cancelled may hold the places of all channels.
             Verb::Cancel => self.start_extra(program).await?,
         };
         *is_started = true;
+        let answer = self.answer(shell, command.capture);
+        if let Ok(answer) = timeout(command.timeout, answer).await {
+            return answer;
+        }
+        let shell = self.start_extra(program).await?;
+        self.answer(shell, command.capture).await
+    }
+
+    async fn answer(
+        &self,
+        mut shell: Shell<'_>,
+        capture: usize,
+    ) -> Result<AttemptOutcome, RunError> {
         shell.input.end().await;
         let mut answer = Answer::default();
         loop {
             match shell.events.next().await {
                 Event::Stdout(data) => {
-                    let pushed = answer.push(&data, command.capture);
+                    let pushed = answer.push(&data, capture);
                     pushed.map_err(|_| answer.line.unexpected(self.name()))?;
                 }
                 Event::Stderr(data) => answer.errors.push(&data, 2000),

@@ -1,9 +1,12 @@
 # Runs on a machine, in any POSIX shell. Does the work of an attempt at most once: starts it, or attaches to it. Arguments:
 # the state folder, the task, the id, the timeout in seconds, the verb (run or cancel), the script.
+#
+# Nothing on the machine waits for the timeout. An attempt that is overdue is ended by whoever attaches to it, and before
+# any other attempt runs.
 # Prints "outcome code dropped" and the captured output, or "state" and a message, with details on stderr.
 #
-# The record of an attempt is one file. Whoever creates it has claimed the attempt; its first line is overwritten with
-# the outcome. The other files of the attempt have the same name and an extension, also those that the script makes next
+# The record of an attempt is one file. Whoever creates it has claimed the attempt. Its lines are the outcome, which is
+# overwritten, the supervisor, and the process group of the script. The other files of the attempt have the same name and an extension, also those that the script makes next
 # to itself ($0).
 attempt() {
   umask 077
@@ -22,7 +25,9 @@ attempt() {
   [ -s "$f" ] || sleep 1
   # Another connection started it.
   while ! has_ended "$f" && [ "$boot" = "$now" ] && is_alive "$pid" "$start"; do
-    [ "$verb" = cancel ] && kill -s TERM "$pid" 2>/dev/null
+    if [ "$verb" = cancel ]; then kill -s TERM "$pid" 2>/dev/null
+    elif is_overdue; then kill -s USR1 "$pid" 2>/dev/null
+    fi
     sleep 1
   done
   if ! has_ended "$f"; then
@@ -41,14 +46,16 @@ attempt() {
 }
 fail() { echo "state $*"; exit 0; }
 start_of() { { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null && stat=${stat##*) } && set -- $stat && began=${20}; }
+# Compares the time since the supervisor began, in ticks since boot, with the timeout.
+is_overdue() { [ -n "$limit" ] && read -r up rest </proc/uptime && [ $((${up%.*} - start / 100)) -ge "$limit" ]; }
 is_alive() { [ -n "$1" ] && start_of "$1" && [ "$began" = "$2" ]; }
 # Reads the record of an attempt.
 has_ended() {
-  outcome=running pid= start= boot=
-  { read -r outcome code && read -r pid start boot; } <"$1" && [ "$outcome" != running ]
+  outcome=running pid= start= boot= limit=
+  { read -r outcome code && read -r pid start boot limit; } <"$1" && [ "$outcome" != running ]
 }
 kill_group() {
-  [ "$boot" = "$now" ] && { read -r group since <"$1.group"; } 2>/dev/null && is_alive "$group" "$since" &&
+  [ "$boot" = "$now" ] && { read -r group && read -r group && read -r group since; } <"$1" && is_alive "$group" "$since" &&
     kill -s KILL -- "-$group" 2>/dev/null
 }
 
@@ -56,11 +63,11 @@ kill_group() {
 # the task, runs the script in a process group of its own with bounded output, and records how it ended.
 supervise() {
   script=$1
-  { read -r me stat; } </proc/self/stat && start_of "$me" || exit 1
+  { read -r me stat; } </proc/self/stat && start_of "$me" && since=$began || exit 1
   set -C
   true >"$f" || { set +C; true >"$script"; exit 1; }
   set +C
-  printf '%-15s\n%s\n' running "$me $began $now" 1<>"$f" || { rm -f "$f" "$script"; exit 1; }
+  printf '%-15s\n%s\n' running "$me $began $now $seconds" 1<>"$f" || { rm -f "$f" "$script"; exit 1; }
   exec 2>/dev/null
   [ "$verb" = cancel ] && { record "ended 0"; exit; }
   ending=exited child=
@@ -74,16 +81,13 @@ supervise() {
   setsid /bin/sh "$PWD/$script" >&8 2>&1 7<&- 8>&- </dev/null &
   child=$!
   exec 7<&- 8>&-
-  start_of $child && echo "$child $began" >"$f.group"
+  start_of $child && echo "$child $began" >>"$f"
   [ "$ending" = exited ] || stop
-  after "$seconds" USR1 &
-  timer=$!
   while :; do
     wait $child
     result=$?
     kill -s 0 $child || break
   done
-  kill $timer
   drain
   record "$ending $result"
   true >"$script"
@@ -100,18 +104,14 @@ stop() {
   kill -s TERM -- "-$child"
   (sleep 5; kill -s KILL -- "-$child") &
 }
-# Sends a signal to the supervisor after some seconds, unless it is terminated before, perhaps before it sleeps.
-after() {
-  sleeper=
-  trap '[ -z "$sleeper" ] || kill "$sleeper"; exit' TERM
-  sleep "$1" &
-  sleeper=$!
-  wait "$sleeper" && kill -s "$2" "$me"
-}
-# Ends the other attempts at the task, and waits until they are gone.
+# Ends the other attempts at the task, and those at any task that are overdue, and waits until they are gone. The script of
+# an attempt that has ended is empty.
 end_others() {
-  for other in "$task".$any; do
+  for other in *.script.*; do
+    [ -s "$other" ] || continue
+    other=${other%%.script.*}
     [ "$other" = "$f" ] && continue
+    has_ended "$other" || case $other in "$task".*) ;; *) is_overdue ;; esac || continue
     while ! has_ended "$other" && [ "$boot" = "$now" ] && is_alive "$pid" "$start"; do
       kill -s TERM "$pid"
       sleep 1
@@ -131,10 +131,10 @@ E
 collect() {
   exec 8>&-
   n=0 dropped=0
-  while dd bs=16384 count=16 2>"$f.records" >>"$f.out.$n"; do
-    # dd reports "full+partial records in". Fewer than asked for: the end of the output.
-    while read -r r rest; do case $r in [0-9]*+[0-9]*) break ;; *) r=0+0 ;; esac; done <"$f.records"
-    [ $((${r%+*} + ${r#*+})) -lt 16 ] && return
+  while r=$(dd bs=16384 count=16 2>&1 >>"$f.out.$n"); do
+    # dd reports "full+partial records in" first. Fewer than asked for: the end of the output.
+    r=${r%% *}
+    case $r in [0-9]*+[0-9]*) [ $((${r%+*} + ${r#*+})) -lt 16 ] && return ;; esac
     [ "$(wc -c <"$f.out.$n")" -lt 262144 ] && continue
     if [ "$n" -gt 1 ]; then
       dropped=$((dropped + $(wc -c <"$f.out.$((n - 1))")))
@@ -148,11 +148,13 @@ collect() {
 }
 # A process that the script left behind may keep the output open. It is not waited for, and its output is still read.
 drain() {
-  { read -r stat <"/proc/$collector/stat"; } && stat=${stat##*) } && [ "${stat%% *}" != Z ] || return
-  after 1 USR2 &
-  timer=$!
+  # It ends about now; meanwhile, a few short processes cost less than a timer.
+  for turn in 1 2 3 4; do
+    { read -r stat <"/proc/$collector/stat"; } && stat=${stat##*) } && [ "${stat%% *}" != Z ] || return
+    (:)
+  done
+  (sleep 1; is_alive "$me" "$since" && kill -s USR2 "$me") &
   wait $collector
-  kill $timer
 }
 # Keeps the latest attempts at the task, and what is less than a month old.
 prune() {

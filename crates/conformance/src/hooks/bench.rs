@@ -23,6 +23,9 @@ pub(crate) struct Args {
     without_ansible: bool,
 }
 
+/// How often the compared contenders do their work.
+const TURNS: usize = 3;
+
 /// How long a contender took, and the memory and CPU of its own process.
 struct Measured {
     time: Duration,
@@ -49,20 +52,23 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         "/tmp/warm-up",
     )?)
     .await?;
-    let ours = measure(contenders::outrigger(
-        &machines,
-        &few,
-        &files,
-        "/tmp/outrigger",
-    )?)
-    .await?;
-    let openssh = measure(contenders::openssh(
-        &machines,
-        &few,
-        &files,
-        "/tmp/openssh",
-    )?)
-    .await?;
+    // The speed of a machine varies: the contenders take turns, and the median counts.
+    let (mut ours, mut openssh) = (Vec::new(), Vec::new());
+    for turn in 0..TURNS {
+        let destination = format!("/tmp/outrigger-{turn}");
+        ours.push(
+            measure(contenders::outrigger(
+                &machines,
+                &few,
+                &files,
+                &destination,
+            )?)
+            .await?,
+        );
+        let destination = format!("/tmp/openssh-{turn}");
+        openssh.push(measure(contenders::openssh(&machines, &few, &files, &destination)?).await?);
+    }
+    let (ours, openssh) = (median(ours)?, median(openssh)?);
     let name = |contender: &str, count: usize| format!("{count} machines, {contender}");
     let seconds = |measured: &Measured| measured.time.as_secs_f64();
     Report::measured(&name("outrigger", args.machines), seconds(&ours), "s");
@@ -108,6 +114,13 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         report.at_most("  memory", mebibytes(many.memory), 100.0, "MiB");
     }
     report.finish()
+}
+
+/// The run with the median time.
+fn median(mut runs: Vec<Measured>) -> anyhow::Result<Measured> {
+    runs.sort_by_key(|run| run.time);
+    let middle = runs.len() / 2;
+    runs.into_iter().nth(middle).context("nothing was measured")
 }
 
 /// The part of the used CPU time that was not ours, in percent.

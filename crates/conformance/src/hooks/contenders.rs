@@ -39,10 +39,12 @@ pub(super) fn openssh(
 ) -> anyhow::Result<Command> {
     let ssh = peers::SSHD.folder()?.join("usr/bin/ssh");
     let [first, second] = HOOKS;
+    // Connections of an earlier turn are not used again.
+    let turn = destination.rsplit('/').next().unwrap_or_default();
     let script = format!(
         "one() {{
   s=\"{ssh} -F none -i {key} -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null \
--o LogLevel=ERROR -o ControlMaster=auto -o ControlPersist=20 -o ControlPath={folder}/control-%h $1\"
+-o LogLevel=ERROR -o ControlMaster=auto -o ControlPersist=20 -o ControlPath={folder}/{turn}-%h $1\"
   $s \"mkdir -p {destination} && tar -xf - -C {destination} && chmod +x {destination}/{first} {destination}/{second}\" \
 <{folder}/files.tar &&
   $s \"{destination}/{first} a=b\" </dev/null >/dev/null && $s \"{destination}/{second} a=b\" </dev/null >/dev/null

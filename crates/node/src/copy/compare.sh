@@ -34,12 +34,8 @@ create() {
 # Remembers the folders that are made, so that they are removed with the files. If that fails, they are left then.
 remember() { [ -z "$new" ] || (
   umask 077; [ -d "$state" ] || mkdir -p -- "$state"
-  all=$new nl='
-'
-  [ ! -f "$state/folders" ] || while IFS= read -r f; do
-    case $nl$all in *"$nl$f$nl"*) ;; *) all=$all$f$nl ;; esac
-  done <"$state/folders"
-  printf %s "$all" >"$state/folders.$$" && mv -f -- "$state/folders.$$" "$state/folders"
+  # One write appends all of them. What is listed twice is removed once.
+  printf %s "$new" >>"$state/folders"
 ) 2>/dev/null; }
 # Removes the folders that were made for nothing.
 undo() { set -f; IFS='

@@ -118,6 +118,57 @@ async fn a_timeout_ends_the_attempt_on_the_machine() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn who_asks_for_an_abandoned_attempt_after_its_timeout_ends_it() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let command = fixture
+        .command("echo before; sleep 60")
+        .timeout(Duration::from_secs(2));
+    tokio::select! {
+        outcome = fixture.run("1", &command) => panic!("{outcome:?}"),
+        () = fixture.wait_for_runs(1) => {}
+    }
+    let outcome = fixture.run("1", &command).await?;
+    assert!(matches!(outcome, AttemptOutcome::TimedOut { .. }));
+    assert_eq!(outcome.output().text(), "before\n");
+    assert_eq!(fixture.runs(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_attempt_ends_overdue_attempts_at_other_tasks_and_leaves_others_running()
+-> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let folder = fixture.folder.path().display().to_string();
+    let endless = |task: &str| fixture.command(&format!("echo $$ >{folder}/{task}; exec sleep 60"));
+    let overdue = endless("overdue").timeout(Duration::from_secs(1));
+    let patient = endless("patient");
+    for (task, command, runs) in [("overdue", &overdue, 1), ("patient", &patient, 2)] {
+        let attempt = AttemptId::new(task, "1");
+        tokio::select! {
+            outcome = fixture.machine.run_attempt(&attempt, command) => panic!("{outcome:?}"),
+            () = fixture.wait_for_runs(runs) => {}
+        }
+    }
+    // Nobody is attached to them. The time of the machine is in whole seconds.
+    let uptime = "read -r t r </proc/uptime; until read -r u r </proc/uptime && [ $((${u%.*} - ${t%.*})) -ge 2 ]; do :; done";
+    fixture.machine.run(&Command::shell(uptime)).await?;
+    assert!(
+        fixture
+            .run("1", &fixture.command("true"))
+            .await?
+            .is_success()
+    );
+    let alive =
+        format!("for t in overdue patient; do kill -s 0 $(cat {folder}/$t) && echo $t; done");
+    let alive = fixture.machine.run(&Command::shell(alive)).await?;
+    assert_eq!(alive.stdout.text(), "patient\n");
+    let patient = AttemptId::new("patient", "1");
+    let cancelled = fixture.machine.cancel_attempt(&patient).await?;
+    assert!(matches!(cancelled, AttemptOutcome::Cancelled { .. }));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_cancelled_attempt_ends_and_never_begins_again() -> anyhow::Result<()> {
     let fixture = Fixture::new();
     let endless = fixture.command("sleep 60");
@@ -193,8 +244,8 @@ async fn an_attempt_whose_supervisor_was_killed_is_lost_and_its_command_ended() 
         fixture.wait_for_runs(1).await;
         let state = fixture.folder.path().join("state");
         let kill = format!(
-            "until read -r g s <{0}/*.group; do :; done
-f=$(echo {0}/*.group); {{ read -r o; read -r p s b; }} <${{f%.group}}; kill -9 $p",
+            "until f=$(ls {0} | grep -x '[0-9a-f]*[.][0-9a-f]*') &&
+{{ read -r outcome && read -r pid start && read -r group; }} <{0}/$f; do :; done; kill -9 $pid",
             state.join("attempts").display()
         );
         let kill = Command::new("bash", ["-c", &kill]);
@@ -218,28 +269,6 @@ async fn a_state_folder_that_cannot_be_written_is_a_clear_error() {
         .unwrap_err();
     assert!(matches!(error, RunError::State { .. }), "{error}");
     assert!(error.to_string().contains("/proc/outrigger"), "{error}");
-}
-
-/// The timer once used a variable that still held fields of `/proc/PID/stat`, such as 1 and -1, and signaled all of them.
-#[tokio::test]
-async fn a_timer_that_is_terminated_before_it_sleeps_signals_nobody() -> anyhow::Result<()> {
-    let functions = include_str!("../../src/attempt.sh");
-    let (_, after) = functions.split_once("\nafter() {").expect("the timer");
-    let (after, _) = after.split_once("\n}\n").expect("its end");
-    // The signal arrives as soon as the trap is set.
-    let after = after.replace("trap ", "terminated_with ");
-    let script = format!(
-        "kill() {{ echo \"signal $*\"; }}
-terminated_with() {{ eval \"$1\"; }}
-s='S 1 0 -1' stat=$s sleeper=$s
-after() {{{after}
-}}
-(after 1 USR1)"
-    );
-    let output = Machine::local().run(&Command::shell(script)).await?;
-    assert_eq!(output.stdout.text(), "");
-    assert_eq!(output.stderr.text(), "");
-    Ok(())
 }
 
 #[tokio::test]
