@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use http::Method;
 
-use super::query::percent_decoded;
+use outrigger_builtin::selector::FieldSelector;
+
+use super::query::{Query, percent_decoded};
 use crate::auth::{Attributes, Target};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub(crate) struct RequestInfo<'p> {
     pub(crate) namespace: Cow<'p, str>,
     pub(crate) name: Cow<'p, str>,
     pub(crate) subresource: Cow<'p, str>,
+    /// The name that the field selector requires.
+    pub(crate) selected_name: Cow<'p, str>,
     /// The path has more segments than the API defines.
     pub(crate) has_rest: bool,
     /// The deprecated form with `/watch/` in the path.
@@ -32,6 +36,17 @@ pub(crate) struct RequestInfo<'p> {
 impl<'p> Endpoint<'p> {
     pub(crate) fn parse(path: &'p str) -> Self {
         RequestInfo::parse(path).map_or(Self::NonResource(path), Self::Resource)
+    }
+
+    /// Takes the name that a field selector requires from the query.
+    pub(crate) fn with_query(mut self, query: &Query<'_>) -> Self {
+        if let Self::Resource(info) = &mut self
+            && !info.is_watch
+            && let Some(name) = FieldSelector::required_name(query.text("fieldSelector"))
+        {
+            info.selected_name = name.into();
+        }
+        self
     }
 }
 
@@ -109,8 +124,12 @@ impl<'p> RequestInfo<'p> {
         }
     }
 
-    /// The attributes for authorization.
+    /// The attributes for authorization. A list or a watch of one name is a request for that name.
     pub(crate) fn attributes<'a>(&'a self, verb: &'a str) -> Attributes<'a> {
+        let name = match verb {
+            "list" | "watch" if self.name.is_empty() => &self.selected_name,
+            _ => &self.name,
+        };
         Attributes {
             verb,
             target: Target::Resource {
@@ -119,7 +138,7 @@ impl<'p> RequestInfo<'p> {
                 resource: &self.resource,
                 subresource: &self.subresource,
                 namespace: &self.namespace,
-                name: &self.name,
+                name,
             },
         }
     }

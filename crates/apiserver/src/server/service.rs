@@ -115,7 +115,7 @@ impl Service {
         let form = accept
             .as_ref()
             .map_or_else(|_| Accept::any(), |accept| *accept);
-        let endpoint = Endpoint::parse(parts.uri.path());
+        let endpoint = Endpoint::parse(parts.uri.path()).with_query(&query);
         let attributes = attributes(&endpoint, &parts.method, &query);
         let caller = match self.authenticate(parts, &attributes) {
             Ok(user) => self.classify(user, &attributes),

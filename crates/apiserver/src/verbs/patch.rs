@@ -6,6 +6,7 @@ use http::StatusCode;
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::{Cause, Reason, Status, field};
 use outrigger_builtin::defaults;
+use outrigger_store::Object;
 use outrigger_structural::depth;
 use outrigger_structural::merge::ApplyError;
 use outrigger_structural::patch::{self, Decoding, Patched};
@@ -13,6 +14,7 @@ use outrigger_structural::schema::{DecodeError, strict};
 use serde_json::Value;
 
 use super::request_context::RequestContext;
+use super::update::requested_version;
 use super::write::{WriteFailure, WriteRequest, respond};
 use super::{decode, go_format, response};
 use crate::controllers;
@@ -49,7 +51,7 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
         };
         request.ensure_namespace(&mut new)?;
         request.check_name(&new)?;
-        check_version(&request, &new, &old_value)?;
+        check_version(&request, &new, &old)?;
         match request.replace(new, &old, &old_value).await {
             Ok(outcome) => return respond(request.ctx, StatusCode::OK, outcome),
             Err(WriteFailure::Rejected(status)) => return Err(status),
@@ -61,17 +63,13 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
 }
 
 /// Rejects a patch for another resource version.
-fn check_version(request: &WriteRequest<'_, '_>, new: &Value, old: &Value) -> Result<(), Status> {
-    let version = |object: &Value| {
-        object["metadata"]["resourceVersion"]
-            .as_str()
-            .map(str::to_owned)
-    };
+fn check_version(request: &WriteRequest<'_, '_>, new: &Value, old: &Object) -> Result<(), Status> {
     let ctx = &request.ctx;
-    match version(new) {
-        None => Ok(()),
-        Some(wanted) if wanted.is_empty() || Some(&wanted) == version(old).as_ref() => Ok(()),
-        Some(_) => Err(Status::modified(ctx.group_resource(), ctx.name())),
+    match requested_version(new)? {
+        Some(wanted) if wanted != old.revision() => {
+            Err(Status::modified(ctx.group_resource(), ctx.name()))
+        }
+        _ => Ok(()),
     }
 }
 

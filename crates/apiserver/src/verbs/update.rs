@@ -24,15 +24,7 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
     request.ensure_namespace(&mut object)?;
     request.check_name(&object)?;
     let key = request.ctx.key()?;
-    let requested = match object["metadata"]["resourceVersion"].as_str() {
-        None | Some("" | "0") => None,
-        Some(text) => Some(text.parse().map_err(|_| {
-            let quoted = outrigger_apimachinery::status::field::quote(text);
-            Status::unknown(format!(
-                "strconv.ParseUint: parsing {quoted}: invalid syntax"
-            ))
-        })?),
-    };
+    let requested = requested_version(&object)?;
     for _ in 0..ATTEMPTS {
         let Some(old) = request.ctx.state.store.get(&key) else {
             return create(request, object, requested).await;
@@ -49,6 +41,19 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
     }
     let name = request.ctx.name().to_owned();
     Err(Status::modified(request.ctx.group_resource(), &name))
+}
+
+/// The resource version that the stored object must have.
+pub(super) fn requested_version(object: &Value) -> Result<Option<u64>, Status> {
+    match object["metadata"]["resourceVersion"].as_str() {
+        None | Some("" | "0") => Ok(None),
+        Some(text) => text.parse().map(Some).map_err(|_| {
+            let quoted = outrigger_apimachinery::status::field::quote(text);
+            Status::unknown(format!(
+                "strconv.ParseUint: parsing {quoted}: invalid syntax"
+            ))
+        }),
+    }
 }
 
 fn check_version(

@@ -2,6 +2,7 @@
 
 mod charge;
 mod errors;
+mod param_access;
 mod subresource;
 
 use std::sync::Arc;
@@ -374,6 +375,9 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         } else if self.subresource.is_empty() {
             let validate = || kind.strategy.validate_schemas(new);
             errors.extend(self.ctx.evaluate(validate)?);
+        }
+        if errors.is_empty() && self.subresource.is_empty() {
+            errors.extend(param_access::check(self.ctx, new, old));
         }
         if errors.is_empty() {
             return Ok(());

@@ -32,6 +32,19 @@ impl FieldSelector {
         Ok(Self { terms: terms? })
     }
 
+    /// The name that a `fieldSelector` for any kind requires, as authorization sees it.
+    pub fn required_name(text: &str) -> Option<String> {
+        let mut parts = split(text);
+        parts.sort_unstable();
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        let terms: Result<Vec<_>, _> = parts.map(|part| parse_term(text, part)).collect();
+        let is_name = |term: &ParsedTerm| term.label == "metadata.name" && !term.is_negated;
+        let term = terms.ok()?.into_iter().find(is_name)?;
+        let is_segment =
+            !matches!(term.value.as_str(), "." | "..") && !term.value.contains(['/', '%']);
+        is_segment.then_some(term.value)
+    }
+
     /// Whether it matches everything.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
