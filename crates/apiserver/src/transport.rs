@@ -3,6 +3,7 @@
 mod certificates;
 mod connections;
 mod credentials;
+mod host;
 mod kubeconfig;
 mod open_files;
 mod serve;

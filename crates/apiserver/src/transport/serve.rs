@@ -18,10 +18,9 @@ use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::ServerCredentials;
 use super::connections::{CloseReason, Connection, Connections, Limits};
-use super::open_files;
 use super::tracked_body::TrackedBody;
+use super::{ServerCredentials, host, open_files};
 use crate::bootstrap;
 use crate::server::{Server, Service};
 
@@ -192,7 +191,10 @@ async fn serve_http(
         request.extensions_mut().insert(Arc::clone(&of_request));
         let service = service.clone();
         async move {
-            let response = service.handle(request).await;
+            let response = match host::reject(&request) {
+                Some(rejection) => rejection,
+                None => service.handle(request).await,
+            };
             Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, open)))
         }
     });

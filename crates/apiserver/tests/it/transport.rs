@@ -77,6 +77,46 @@ async fn requires_a_valid_token() {
 }
 
 #[tokio::test]
+async fn http_1_1_requires_one_valid_host_header() {
+    let server = Server::open(Options::in_memory()).await.unwrap();
+    let listener = Listener::bind(loopback(), false).await.unwrap();
+    let address = listener.address();
+    server.serve(listener).unwrap();
+    let malformed = "400 Bad Request: malformed Host header";
+    for (version, headers, expected) in [
+        ("1.1", "", "400 Bad Request: missing required Host header"),
+        ("1.1", "host: a\r\nHost: a\r\n", "400 Bad Request"),
+        ("1.0", "host: a\r\nhost: b\r\n", "400 Bad Request"),
+        ("1.1", "host: a b\r\n", malformed),
+        ("1.1", "host: a/b\r\n", malformed),
+        ("1.1", "host: user@a\r\n", malformed),
+        ("1.1", "host: h\u{f6}st\r\n", malformed),
+        ("1.0", "host: a\"b\r\n", malformed),
+        ("1.1", "host:\r\n", "ok"),
+        ("1.1", "host: [::1%25lo]:6443\r\n", "ok"),
+        ("1.0", "", "ok"),
+    ] {
+        let mut stream = connect(&server, address).await;
+        let close = if expected == "ok" {
+            "close"
+        } else {
+            "keep-alive"
+        };
+        let request = format!("GET /readyz HTTP/{version}\r\n{headers}connection: {close}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        let code = if expected == "ok" { " 200 " } else { " 400 " };
+        assert!(response[..16].contains(code), "{headers:?}: {response}");
+        assert!(
+            response.ends_with(&format!("\r\n\r\n{expected}")),
+            "{headers:?}: {response}"
+        );
+    }
+    server.close().await;
+}
+
+#[tokio::test]
 async fn listens_on_other_addresses_only_if_allowed() {
     let everywhere: SocketAddr = ([0, 0, 0, 0], 0).into();
     let refused = Listener::bind(everywhere, false).await;
