@@ -1,7 +1,7 @@
 //! Content negotiation: media types of requests and responses, compression, warnings.
 //!
 //! Responses are JSON, or YAML if a client requests it. Only metadata are sent as protobuf; a client that accepts only
-//! protobuf gets JSON for the rest, which all known clients decode.
+//! protobuf gets JSON for the rest, which all known clients decode, and an error for custom resources.
 
 mod accept;
 mod content_type;

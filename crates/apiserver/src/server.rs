@@ -42,6 +42,7 @@ use crate::bootstrap;
 use crate::gc;
 use crate::loopback::Client;
 use crate::panics;
+use crate::transport::{CredentialsError, ServerCredentials};
 use outrigger_store::{self as store, Store};
 
 #[derive(Debug, Clone)]
@@ -79,7 +80,7 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] store::OpenError),
     #[error(transparent)]
-    Credentials(#[from] crate::transport::CredentialsError),
+    Credentials(#[from] CredentialsError),
     #[error("failed to create the bootstrap objects")]
     Bootstrap(#[source] outrigger_apimachinery::status::Status),
 }
@@ -105,13 +106,25 @@ pub struct Server {
 impl Server {
     /// Opens the store and creates the bootstrap objects. Must be called inside a Tokio runtime.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let folder = options.store.folder.clone();
         let store = Store::open(options.store)?;
-        let credentials = crate::transport::ServerCredentials::load(folder.as_deref())?;
+        let opened = Self::open_on(store.clone(), options.tokens, options.now).await;
+        if opened.is_err() {
+            // Unlocks the folder, so that it can be opened again.
+            store.close().await;
+        }
+        opened
+    }
+
+    async fn open_on(
+        store: Store,
+        tokens: StaticTokens,
+        now: fn() -> Timestamp,
+    ) -> Result<Self, OpenError> {
+        let credentials = ServerCredentials::load(store.folder())?;
         let mut auth = credentials.auth()?;
-        auth.tokens = options.tokens;
+        auth.tokens = tokens;
         let (closing, closed) = watch::channel(false);
-        let state = Arc::new(State::new(store, auth, credentials, options.now, closed));
+        let state = Arc::new(State::new(store, auth, credentials, now, closed));
         let is_new = state.store.snapshot().resources().next().is_none();
         bootstrap::load(&state);
         match bootstrap::create_objects(&state).await {

@@ -22,6 +22,9 @@ pub struct Resolution {
     pub remote: Vec<Dependency>,
     /// The output of Helm.
     pub text: String,
+    /// Whether the lock file is written if its digest changes. Not if the versions are those of the lock file, or if
+    /// nothing is declared.
+    pub writes_lock: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +66,7 @@ pub fn update(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Re
         archives: Vec::new(),
         remote: Vec::new(),
         text: String::new(),
+        writes_lock: chart.metadata.dependencies.is_some(),
     };
     let declared = chart.metadata.declared();
     if declared.is_empty() {
@@ -108,7 +112,11 @@ pub fn build(chart: &Chart, profile: Profile, load: LoadLocal<'_>) -> Result<Res
     check_lock(chart, lock)?;
     let mut locked = chart.clone();
     locked.metadata.dependencies = Some(lock.dependencies.clone());
-    update(&locked, profile, load)
+    let resolution = update(&locked, profile, load)?;
+    Ok(Resolution {
+        writes_lock: false,
+        ..resolution
+    })
 }
 
 /// Fails if the lock is out of sync with the declared dependencies.

@@ -73,6 +73,8 @@ pub(crate) struct Accept {
     pub(crate) is_beta_view: bool,
     /// Aggregated discovery.
     pub(crate) aggregated: bool,
+    /// The client accepts objects as protobuf only. Built-in kinds are sent as JSON nevertheless.
+    pub(crate) only_protobuf: bool,
 }
 
 impl Accept {
@@ -91,12 +93,15 @@ impl Accept {
         let mut clauses: Vec<Clause<'_>> = header.split(',').map(Clause::parse).collect();
         clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
         let chosen = clauses.iter().find_map(|clause| clause.choose(base));
-        let only_protobuf = || clauses.iter().any(|clause| clause.media_type == PROTOBUF);
-        chosen
-            .or_else(|| only_protobuf().then_some(base))
-            .ok_or_else(|| NotAcceptable {
-                has_type: clauses.iter().any(Clause::has_type),
+        let only_protobuf = || {
+            clauses.iter().any(Clause::is_protobuf).then_some(Self {
+                only_protobuf: true,
+                ..base
             })
+        };
+        chosen.or_else(only_protobuf).ok_or_else(|| NotAcceptable {
+            has_type: clauses.iter().any(Clause::has_type),
+        })
     }
 
     /// The `apiVersion` of tables and metadata.
@@ -170,6 +175,11 @@ impl<'h> Clause<'h> {
     fn has_type(&self) -> bool {
         matches!(self.media_type.as_str(), "application/*" | "*/*")
             || OFFERED.contains(&self.media_type.as_str())
+    }
+
+    /// Objects or aggregated discovery as protobuf. There are no tables in protobuf.
+    fn is_protobuf(&self) -> bool {
+        self.media_type == PROTOBUF && matches!(self.kind, "" | "APIGroupDiscoveryList")
     }
 
     fn choose(&self, base: Accept) -> Option<Accept> {

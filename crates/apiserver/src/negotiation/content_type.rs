@@ -40,13 +40,16 @@ fn media_type(headers: &HeaderMap) -> String {
     media_type.trim().to_ascii_lowercase()
 }
 
-/// The format of the request body; JSON if there is no header. Custom resources do not support protobuf.
+/// The format of the request body; JSON if there is no header. Custom resources do not support protobuf, although a
+/// real server lists it.
 pub(crate) fn body_format(headers: &HeaderMap, is_custom: bool) -> Result<BodyFormat, Status> {
     match media_type(headers).as_str() {
         "" | "application/json" => Ok(BodyFormat::Json),
         "application/yaml" => Ok(BodyFormat::Yaml),
-        "application/vnd.kubernetes.protobuf" if !is_custom => Ok(BodyFormat::Protobuf),
-        _ if is_custom => Err(Status::unsupported_media_type(&BODIES[..2])),
+        "application/vnd.kubernetes.protobuf" if is_custom => {
+            Err(Status::unsupported_media_type(&BODIES[..2]))
+        }
+        "application/vnd.kubernetes.protobuf" => Ok(BodyFormat::Protobuf),
         _ => Err(Status::unsupported_media_type(&BODIES)),
     }
 }

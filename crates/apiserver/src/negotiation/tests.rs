@@ -35,6 +35,21 @@ fn negotiates_the_best_offered_format() {
 }
 
 #[test]
+fn knows_clients_that_accept_only_protobuf() {
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    let only_protobuf = |header: &str| accept(header).map(|accept| accept.only_protobuf);
+    assert_eq!(only_protobuf(protobuf), Ok(true));
+    assert_eq!(only_protobuf(&format!("text/html, {protobuf}")), Ok(true));
+    for other in ["application/json", "application/yaml", "*/*;q=0.1"] {
+        assert_eq!(only_protobuf(&format!("{protobuf}, {other}")), Ok(false));
+    }
+    let metadata = format!("{protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+    assert_eq!(only_protobuf(&metadata), Ok(false));
+    let table = format!("{protobuf};as=Table;g=meta.k8s.io;v=v1");
+    assert_eq!(only_protobuf(&table), Err(406));
+}
+
+#[test]
 fn reads_and_writes_yaml() {
     let value = from_yaml(b"a: 1\nb:\n- x\n- true\n").unwrap();
     assert_eq!(value, serde_json::json!({"a": 1, "b": ["x", true]}));

@@ -16,7 +16,7 @@ use super::expensive::Closed;
 use super::{Body, State, Thread, backup, non_resource, request_body};
 use crate::auth::{ANONYMOUS, Attributes, Auth, Target, UserInfo};
 use crate::flow_control::{Flow, Seat};
-use crate::negotiation::{Accept, NotAcceptable, failure, text};
+use crate::negotiation::{Accept, Format, NotAcceptable, failure, text};
 use crate::panics;
 use crate::request::{Endpoint, Query};
 use crate::transport::Connection;
@@ -164,6 +164,11 @@ impl Service {
             Some(_) => NotAcceptable::custom(),
             None => error.built_in(matches!(route.verb, "list" | "watch")),
         })?;
+        if accept.only_protobuf && route.kind.custom.is_some() {
+            let format = Format::Protobuf;
+            let response = failure(&NotAcceptable::custom());
+            return Ok(response.render(Accept { format, ..accept }, &[]));
+        }
         if !matches!(route.verb, "watch" | "connect") {
             query.check_timeout()?;
         }

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
-
-use serde::{Deserialize, Serialize};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::{Value, json};
 
 use super::certificates::{self, Certificates};
 use crate::auth::{Credentials, SecretError, SigningKey, Token};
@@ -16,33 +19,62 @@ use crate::auth::{Credentials, SecretError, SigningKey, Token};
 /// One file, so that it is written atomically.
 const FILE: &str = "credentials.json";
 
-/// The stored credentials.
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    authority: String,
-    certificate: String,
-    key: String,
-    admin_token: String,
-    /// PKCS #8, as base64.
-    signing_key: String,
-}
+// The fields of the file.
+const AUTHORITY: &str = "authority";
+const CERTIFICATE: &str = "certificate";
+const KEY: &str = "key";
+const ADMIN_TOKEN: &str = "admin_token";
+/// PKCS #8, as base64.
+const SIGNING_KEY: &str = "signing_key";
 
 /// Why credentials cannot be loaded or generated.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    #[error("failed to read or write the secrets of the server")]
+    #[error("failed to read or write the credentials of the server")]
     File(#[source] std::io::Error),
     #[error("failed to make certificates")]
     Certificates(#[source] rcgen::Error),
-    #[error("the file with the secrets of the server is damaged")]
-    Damaged,
+    #[error("{} is damaged", path.display())]
+    Damaged {
+        path: PathBuf,
+        #[source]
+        damage: Damage,
+    },
+    #[error("failed to set up TLS")]
+    Tls(#[source] Damage),
     #[error(transparent)]
     Secret(#[from] SecretError),
 }
 
+/// What is wrong with stored credentials. Values are secrets, and not part of it.
+#[derive(Debug, thiserror::Error)]
+pub enum Damage {
+    #[error("not valid JSON")]
+    Json(#[source] serde_json::Error),
+    #[error("field \"{field}\" is missing or not a string")]
+    NoText { field: &'static str },
+    #[error("field \"{field}\" is not base64")]
+    Base64 { field: &'static str },
+    #[error("field \"{field}\" is not PEM")]
+    Pem {
+        field: &'static str,
+        #[source]
+        source: pem::Error,
+    },
+    #[error("field \"{field}\" is invalid")]
+    Secret {
+        field: &'static str,
+        #[source]
+        source: SecretError,
+    },
+    #[error("fields \"{CERTIFICATE}\" and \"{KEY}\" cannot be used for TLS")]
+    Tls(#[source] rustls::Error),
+}
+
 /// The certificates of a server and the credentials that it accepts.
 pub struct ServerCredentials {
-    pub(super) certificates: Certificates,
+    certificates: Certificates,
+    pub(super) tls: Arc<ServerConfig>,
     admin: Token,
     signing_key: Vec<u8>,
 }
@@ -70,43 +102,57 @@ impl ServerCredentials {
     }
 
     fn make() -> Result<Self, CredentialsError> {
+        let certificates = certificates::generate().map_err(CredentialsError::Certificates)?;
         Ok(Self {
-            certificates: certificates::generate().map_err(CredentialsError::Certificates)?,
+            tls: tls_config(&certificates).map_err(CredentialsError::Tls)?,
+            certificates,
             admin: Token::generate()?,
             signing_key: SigningKey::generate()?.to_bytes().to_owned(),
         })
     }
 
     fn read(folder: &Path) -> Result<Option<Self>, CredentialsError> {
-        let bytes = match fs_err::read(folder.join(FILE)) {
+        let path = folder.join(FILE);
+        let bytes = match fs_err::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(CredentialsError::File(error)),
         };
-        let kept: Kept = serde_json::from_slice(&bytes).map_err(|_| CredentialsError::Damaged)?;
-        let signing_key = STANDARD.decode(kept.signing_key);
-        Ok(Some(Self {
-            certificates: Certificates {
-                authority: kept.authority,
-                server: kept.certificate,
-                server_key: kept.key,
-            },
-            admin: Token::parse(&kept.admin_token)?,
-            signing_key: signing_key.map_err(|_| CredentialsError::Damaged)?,
-        }))
+        let parsed = Self::parse(&bytes);
+        let parsed = parsed.map_err(|damage| CredentialsError::Damaged { path, damage })?;
+        Ok(Some(parsed))
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, Damage> {
+        let stored: Value = serde_json::from_slice(bytes).map_err(Damage::Json)?;
+        let text = |field| stored[field].as_str().ok_or(Damage::NoText { field });
+        let certificates = Certificates {
+            authority: text(AUTHORITY)?.to_owned(),
+            server: text(CERTIFICATE)?.to_owned(),
+            server_key: text(KEY)?.to_owned(),
+        };
+        let invalid = |field| move |source| Damage::Secret { field, source };
+        let admin = Token::parse(text(ADMIN_TOKEN)?).map_err(invalid(ADMIN_TOKEN))?;
+        let signing_key = STANDARD.decode(text(SIGNING_KEY)?);
+        let signing_key = signing_key.map_err(|_| Damage::Base64 { field: SIGNING_KEY })?;
+        SigningKey::from_bytes(&signing_key).map_err(invalid(SIGNING_KEY))?;
+        Ok(Self {
+            tls: tls_config(&certificates)?,
+            certificates,
+            admin,
+            signing_key,
+        })
     }
 
     fn write(&self, folder: &Path) -> std::io::Result<()> {
-        let certificates = &self.certificates;
-        let kept = Kept {
-            authority: certificates.authority.clone(),
-            certificate: certificates.server.clone(),
-            key: certificates.server_key.clone(),
-            admin_token: self.admin.expose().to_owned(),
-            signing_key: STANDARD.encode(&self.signing_key),
-        };
-        let bytes = serde_json::to_vec(&kept)?;
-        write_secret(&folder.join(FILE), &bytes)
+        let stored = json!({
+            AUTHORITY: self.certificates.authority,
+            CERTIFICATE: self.certificates.server,
+            KEY: self.certificates.server_key,
+            ADMIN_TOKEN: self.admin.expose(),
+            SIGNING_KEY: STANDARD.encode(&self.signing_key),
+        });
+        write_secret(&folder.join(FILE), stored.to_string().as_bytes())
     }
 
     /// The CA certificate in PEM.
@@ -123,6 +169,24 @@ impl ServerCredentials {
         let key = SigningKey::from_bytes(&self.signing_key)?;
         Ok(Credentials::new(self.admin.clone(), key))
     }
+}
+
+/// The TLS configuration of a server with these certificates.
+fn tls_config(certificates: &Certificates) -> Result<Arc<ServerConfig>, Damage> {
+    let pem = |field| move |source| Damage::Pem { field, source };
+    CertificateDer::from_pem_slice(certificates.authority.as_bytes()).map_err(pem(AUTHORITY))?;
+    let chain: Result<Vec<_>, _> =
+        CertificateDer::pem_slice_iter(certificates.server.as_bytes()).collect();
+    let chain = chain.map_err(pem(CERTIFICATE))?;
+    let key = PrivateKeyDer::from_pem_slice(certificates.server_key.as_bytes());
+    let key = key.map_err(pem(KEY))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
+        .map_err(Damage::Tls)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
 }
 
 /// Writes a file atomically, readable by the owner only.

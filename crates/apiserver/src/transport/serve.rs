@@ -11,17 +11,14 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::ServerCredentials;
 use super::connections::{CloseReason, Connection, Connections, Limits};
-use super::open_files;
 use super::tracked_body::TrackedBody;
+use super::{ServerCredentials, host, open_files};
 use crate::bootstrap;
 use crate::server::{Server, Service};
 
@@ -47,10 +44,6 @@ pub enum ListenError {
         "refusing to listen on {address}, which other machines can reach; pass --allow-remote to allow it"
     )]
     NotLoopback { address: SocketAddr },
-    #[error("failed to set up TLS")]
-    Tls(#[source] rustls::Error),
-    #[error("failed to read the certificates of the server")]
-    Certificates(#[source] rustls::pki_types::pem::Error),
 }
 
 /// A bound address.
@@ -80,9 +73,9 @@ impl Listener {
 impl Server {
     /// Serves HTTPS until the server closes. How many clients may connect depends on how many files the process may
     /// open when this is called.
-    pub fn serve(&self, listener: Listener) -> Result<(), ListenError> {
+    pub fn serve(&self, listener: Listener) {
         let acceptor = Acceptor {
-            tls: acceptor(&self.state.credentials)?,
+            tls: TlsAcceptor::from(Arc::clone(&self.state.credentials.tls)),
             service: Service::authenticating(Arc::clone(&self.state)),
             connections: Arc::new(Connections::new(Limits::for_files(open_files::limit()))),
             closed: self.closed(),
@@ -92,30 +85,11 @@ impl Server {
         let state = Arc::clone(&self.state);
         self.spawn(bootstrap::publish_endpoints(state, listener.address));
         self.spawn(acceptor.run(listener.listener));
-        Ok(())
     }
 
     pub fn credentials(&self) -> &ServerCredentials {
         &self.state.credentials
     }
-}
-
-fn acceptor(credentials: &ServerCredentials) -> Result<TlsAcceptor, ListenError> {
-    let certificates = &credentials.certificates;
-    let chain: Result<Vec<_>, _> =
-        CertificateDer::pem_slice_iter(certificates.server.as_bytes()).collect();
-    let chain = chain.map_err(ListenError::Certificates)?;
-    let key = PrivateKeyDer::from_pem_slice(certificates.server_key.as_bytes())
-        .map_err(ListenError::Certificates)?;
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(ListenError::Tls)?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(ListenError::Tls)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// Accepts connections until the server closes.
@@ -192,7 +166,10 @@ async fn serve_http(
         request.extensions_mut().insert(Arc::clone(&of_request));
         let service = service.clone();
         async move {
-            let response = service.handle(request).await;
+            let response = match host::reject(&request) {
+                Some(rejection) => rejection,
+                None => service.handle(request).await,
+            };
             Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, open)))
         }
     });

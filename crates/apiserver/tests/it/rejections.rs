@@ -1,8 +1,9 @@
-//! What is rejected, and with which words: policies, replicas of custom resources, numbers and tokens out of range.
+//! What is rejected, and with which words: policies, replicas of custom resources, numbers and tokens out of range,
+//! media types.
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use outrigger_apiserver::server::Service;
 use serde_json::{Value, json};
 
@@ -182,5 +183,49 @@ async fn versions_and_tokens_of_the_future_are_too_large() {
     let (_, status) = request(&service, Method::GET, &path, &Value::Null).await;
     let message = status["message"].as_str().unwrap_or_default();
     assert!(message.ends_with(": value out of range"), "{message}");
+    server.close().await;
+}
+
+#[tokio::test]
+async fn custom_resources_are_not_acceptable_to_a_client_of_protobuf_only() {
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+    let server = server().await;
+    let service = server.service();
+    let definition = json!({
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    request(&service, Method::POST, definitions, &definition).await;
+    let get = |path: &str, accept: &str| {
+        let request = Request::builder().uri(path).header("accept", accept);
+        service.handle(request.body(Full::<Bytes>::default()).unwrap())
+    };
+    let widgets = "/apis/example.com/v1/namespaces/default/widgets";
+    for query in ["", "/a", "?watch=1"] {
+        let response = get(&format!("{widgets}{query}"), PROTOBUF).await;
+        assert_eq!(response.status(), StatusCode::NOT_ACCEPTABLE, "{query}");
+        assert_eq!(response.headers()["content-type"], PROTOBUF);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let status = outrigger_protobuf::decode(&body).unwrap();
+        assert_eq!(status["reason"], "NotAcceptable");
+        assert_eq!(status["code"], 406);
+    }
+    let response = get(widgets, &format!("{PROTOBUF}, application/json")).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let body = (Method::POST, widgets);
+    let (code, status) = send_text(&service, body, PROTOBUF, "k8s\0").await;
+    assert_eq!(code, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_eq!(
+        status["message"],
+        "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml"
+    );
     server.close().await;
 }

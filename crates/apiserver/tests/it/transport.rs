@@ -15,6 +15,7 @@ use outrigger_apiserver::transport::{ListenError, Listener, write_kubeconfig};
 use outrigger_store::Scope;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
@@ -58,7 +59,7 @@ async fn requires_a_valid_token() {
     let server = Server::open(Options::in_memory()).await.unwrap();
     let listener = Listener::bind(loopback(), false).await.unwrap();
     let address = listener.address();
-    server.serve(listener).unwrap();
+    server.serve(listener);
     assert!(get(&server, address, "").await.starts_with("HTTP/1.1 401"));
     let wrong = "authorization: Bearer wrong\r\n";
     assert!(
@@ -73,6 +74,46 @@ async fn requires_a_valid_token() {
             .await
             .starts_with("HTTP/1.1 200")
     );
+    server.close().await;
+}
+
+#[tokio::test]
+async fn http_1_1_requires_one_valid_host_header() {
+    let server = Server::open(Options::in_memory()).await.unwrap();
+    let listener = Listener::bind(loopback(), false).await.unwrap();
+    let address = listener.address();
+    server.serve(listener);
+    let malformed = "400 Bad Request: malformed Host header";
+    for (version, headers, expected) in [
+        ("1.1", "", "400 Bad Request: missing required Host header"),
+        ("1.1", "host: a\r\nHost: a\r\n", "400 Bad Request"),
+        ("1.0", "host: a\r\nhost: b\r\n", "400 Bad Request"),
+        ("1.1", "host: a b\r\n", malformed),
+        ("1.1", "host: a/b\r\n", malformed),
+        ("1.1", "host: user@a\r\n", malformed),
+        ("1.1", "host: h\u{f6}st\r\n", malformed),
+        ("1.0", "host: a\"b\r\n", malformed),
+        ("1.1", "host:\r\n", "ok"),
+        ("1.1", "host: [::1%25lo]:6443\r\n", "ok"),
+        ("1.0", "", "ok"),
+    ] {
+        let mut stream = connect(&server, address).await;
+        let close = if expected == "ok" {
+            "close"
+        } else {
+            "keep-alive"
+        };
+        let request = format!("GET /readyz HTTP/{version}\r\n{headers}connection: {close}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        let code = if expected == "ok" { " 200 " } else { " 400 " };
+        assert!(response[..16].contains(code), "{headers:?}: {response}");
+        assert!(
+            response.ends_with(&format!("\r\n\r\n{expected}")),
+            "{headers:?}: {response}"
+        );
+    }
     server.close().await;
 }
 
@@ -106,6 +147,90 @@ async fn keeps_credentials_and_objects_across_a_restart_and_locks_the_folder() {
     again.close().await;
 }
 
+/// An error and its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let causes: Vec<_> = causes.map(ToString::to_string).collect();
+    causes.join(": ")
+}
+
+#[tokio::test]
+async fn damaged_credentials_are_reported_with_file_and_field_and_leave_the_folder_unlocked() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::open(Options::in_folder(folder.path())).await;
+    server.unwrap().close().await;
+    let path = folder.path().join("credentials.json");
+    let good = fs_err::read_to_string(&path).unwrap();
+    let with = |field: &str, value: Value| {
+        let mut stored: Value = serde_json::from_str(&good).unwrap();
+        stored[field] = value;
+        stored.to_string()
+    };
+    let certificate: Value = serde_json::from_str(&good).unwrap();
+    let other_key = rcgen::KeyPair::generate().unwrap().serialize_pem();
+    for (damaged, expected) in [
+        (
+            String::new(),
+            "not valid JSON: EOF while parsing a value at line 1 column 0",
+        ),
+        (
+            good[..20].to_owned(),
+            "not valid JSON: EOF while parsing a string at line 1 column 20",
+        ),
+        (
+            "[]".to_owned(),
+            "field \"authority\" is missing or not a string",
+        ),
+        (
+            with("key", Value::Null),
+            "field \"key\" is missing or not a string",
+        ),
+        (
+            with("authority", json!("x")),
+            "field \"authority\" is not PEM: ",
+        ),
+        (
+            with("certificate", json!("-----BEGIN CERTIFICATE-----")),
+            "field \"certificate\" is not PEM: ",
+        ),
+        (
+            with("key", certificate["certificate"].clone()),
+            "field \"key\" is not PEM: ",
+        ),
+        (
+            with("certificate", json!("")),
+            "fields \"certificate\" and \"key\" cannot be used for TLS: ",
+        ),
+        (
+            with("key", json!(other_key)),
+            "fields \"certificate\" and \"key\" cannot be used for TLS: ",
+        ),
+        (
+            with("admin_token", json!("secret")),
+            "field \"admin_token\" is invalid: a token must have",
+        ),
+        (
+            with("signing_key", json!("*")),
+            "field \"signing_key\" is not base64",
+        ),
+        (
+            with("signing_key", json!("AAAA")),
+            "field \"signing_key\" is invalid: the key is not a P-256 key",
+        ),
+    ] {
+        fs_err::write(&path, damaged).unwrap();
+        let error = Server::open(Options::in_folder(folder.path()))
+            .await
+            .unwrap_err();
+        let error = chain(&error);
+        let expected = format!("{} is damaged: {expected}", path.display());
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    fs_err::write(&path, good).unwrap();
+    let server = Server::open(Options::in_folder(folder.path())).await;
+    server.unwrap().close().await;
+}
+
 async fn is_closed(stream: &mut TlsStream<TcpStream>) -> bool {
     let mut rest = Vec::new();
     let read = stream.read_to_end(&mut rest);
@@ -119,7 +244,7 @@ async fn closes_silent_connections_and_serves_others_meanwhile() {
     let server = Server::open(Options::in_memory()).await.unwrap();
     let listener = Listener::bind(loopback(), false).await.unwrap();
     let address = listener.address();
-    server.serve(listener).unwrap();
+    server.serve(listener);
     let mut without_tls = TcpStream::connect(address).await.unwrap();
     let mut silent = connect(&server, address).await;
     let mut incomplete = connect(&server, address).await;
@@ -214,7 +339,7 @@ async fn responses_name_the_flow_schema_and_the_priority_level_of_the_request() 
     let server = Server::open(Options::in_memory()).await.unwrap();
     let listener = Listener::bind(loopback(), false).await.unwrap();
     let address = listener.address();
-    server.serve(listener).unwrap();
+    server.serve(listener);
     let client = Client::new(server.service(), "test");
     let uid = async |plural: &str, name: &str| {
         let path = ResourcePath::all("flowcontrol.apiserver.k8s.io/v1", plural).named(name);

@@ -30,7 +30,7 @@ async fn a_plugin_is_installed_in_the_cluster_of_its_kubeconfig() {
         .await
         .unwrap();
     let address = listener.address();
-    remote.serve(listener).unwrap();
+    remote.serve(listener);
     let path = harness.charts.path().join("kubeconfig");
     write_kubeconfig(&path, address, remote.credentials()).unwrap();
     let kubeconfig = fs_err::read_to_string(&path).unwrap();
@@ -72,7 +72,7 @@ async fn a_ready_plugin_whose_cluster_does_not_respond_is_degraded() {
         .await
         .unwrap();
     let address = listener.address();
-    remote.serve(listener).unwrap();
+    remote.serve(listener);
     let path = harness.charts.path().join("kubeconfig");
     write_kubeconfig(&path, address, remote.credentials()).unwrap();
     create_secret(&harness, "remote", &fs_err::read_to_string(&path).unwrap()).await;

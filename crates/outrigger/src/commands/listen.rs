@@ -32,7 +32,6 @@ fn explain(error: ListenError) -> anyhow::Error {
             Some("--allow-remote permits it; the admin token grants full access".to_owned())
         }
         ListenError::Bind { source, .. } => bind_hint(source.kind()),
-        _ => None,
     };
     hinted(error, hint)
 }

@@ -108,7 +108,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         .context("failed to open the API server")?;
     // The server has made the data folder private.
     let stand_ins = StandIns::start(&manifests, args.data.as_deref()).await?;
-    server.serve(listener)?;
+    server.serve(listener);
     server.run_controllers();
     simulate::start(
         &server,

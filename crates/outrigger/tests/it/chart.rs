@@ -431,3 +431,68 @@ fn dependency_update_packages_and_locks_local_charts() {
             .contains("parent/charts/small/templates")
     );
 }
+
+/// As both Helms: a lock of Helm 2, one with fields that Helm does not write, and one with another notation of a version.
+#[test]
+fn dependency_build_leaves_the_lock_as_it_is() {
+    const DECLARED: &str =
+        "dependencies:\n- name: small\n  version: 1.x\n  repository: file://../small\n";
+    let locked = |entry: &str, digest: &str| {
+        format!(
+            "# by hand\ndependencies:\n- {{name: small, repository: file://../small, {entry}}}\ndigest: sha256:{digest}\ngenerated: \"2020-01-01T00:00:00Z\"\n"
+        )
+    };
+    for (api, entry, digest) in [
+        (
+            "v1",
+            "version: 1.2.3",
+            "28a5867772ad95225f81c44053615ba08c997689b1bfda6d9d9f91e51683139d",
+        ),
+        (
+            "v2",
+            "version: 1.2.3, alias: other",
+            "d0db6ababa77aa87fbddaa9d08f5fb243f30ed896bccb2ba14e4051e50ab244b",
+        ),
+        (
+            "v2",
+            "version: '1.2'",
+            "4337cf2158dcee1cc4d9c780c5432bbddcd3fb1ac3f3be7a97e1c3cae69ba914",
+        ),
+    ] {
+        let context = context();
+        let chart = format!("apiVersion: {api}\nname: parent\nversion: 1.0.0\n");
+        let lock = locked(entry, digest);
+        let name = if api == "v1" {
+            context.write("parent/Chart.yaml", chart).unwrap();
+            context.write("parent/requirements.yaml", DECLARED).unwrap();
+            "parent/requirements.lock"
+        } else {
+            let chart = format!("{chart}{DECLARED}");
+            context.write("parent/Chart.yaml", chart).unwrap();
+            "parent/Chart.lock"
+        };
+        context.write(name, &lock).unwrap();
+        let text = context.run(["chart", "dependency", "build", "parent"]);
+        let text = text.unwrap();
+        assert!(text.starts_with("exit code: 0"), "{entry}: {text}");
+        let archive = context.directory().join("parent/charts/small-1.2.3.tgz");
+        assert!(archive.is_file(), "{entry}");
+        let after = fs_err::read_to_string(context.directory().join(name)).unwrap();
+        assert_eq!(after, lock);
+    }
+}
+
+#[test]
+fn dependency_build_reports_a_lock_of_a_chart_that_declares_nothing() {
+    let context = context();
+    let lock = "dependencies: []\ndigest: sha256:1\ngenerated: \"2024-01-01T00:00:00Z\"\n";
+    context.write("small/Chart.lock", lock).unwrap();
+    let run = |verb| context.run(["chart", "dependency", verb, "small"]).unwrap();
+    let text = run("build");
+    assert!(text.starts_with("exit code: 1"), "{text}");
+    assert!(text.contains("is out of sync"), "{text}");
+    let text = run("update");
+    assert!(text.starts_with("exit code: 0"), "{text}");
+    let after = fs_err::read_to_string(context.directory().join("small/Chart.lock")).unwrap();
+    assert_eq!(after, lock);
+}

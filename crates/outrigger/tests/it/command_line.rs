@@ -34,6 +34,54 @@ fn an_invalid_output_format_lists_the_valid_ones() {
     insta::assert_snapshot!(run(&["version", "-o", "xml"]));
 }
 
+/// Before a chart is loaded or a cluster is connected to.
+#[test]
+fn an_invalid_expression_of_a_value_is_the_same_usage_error_in_all_commands() {
+    let commands: [&[&str]; 9] = [
+        &["chart", "template", "web", "./gone"],
+        &["chart", "lint", "./gone"],
+        &["chart", "images", "./gone"],
+        &["image", "list", "--chart", "./gone"],
+        &["plugin", "install", "web", "./gone"],
+        &["plugin", "set", "web"],
+        &["plugin", "upgrade", "web"],
+        &["plugin", "upgrade", "web", "./gone"],
+        &["plugin", "diff", "web", "--repo", "./gone"],
+    ];
+    for command in commands {
+        for (flag, expression, message) in [
+            ("--set", "a", "--set data: key \"a\" has no value"),
+            (
+                "--set",
+                "a[x]=1",
+                "--set data: error parsing index: strconv.Atoi: parsing \"x\": invalid syntax",
+            ),
+            (
+                "--set-string",
+                "a",
+                "--set-string data: key \"a\" has no value",
+            ),
+            (
+                "--set-literal",
+                "a",
+                "--set-literal data: key \"a\" has no value",
+            ),
+            ("--set-file", "a", "--set-file data: key \"a\" has no value"),
+            ("--set-json", "a={", "--set-json data a={"),
+            ("--set-json", "{", "--set-json data JSON: {"),
+        ] {
+            let text = run(&[command, &[flag, expression]].concat());
+            assert!(text.starts_with("exit code: 2"), "{command:?}: {text}");
+            let message = format!("Error: failed parsing {message}\n");
+            assert!(text.contains(&message), "{command:?}: {text}");
+        }
+        let text = run(&[command, &["--set-file", "a=gone.txt"]].concat());
+        assert!(text.starts_with("exit code: 1"), "{command:?}: {text}");
+        let message = "Error: failed parsing --set-file data: open gone.txt: no such file";
+        assert!(text.contains(message), "{command:?}: {text}");
+    }
+}
+
 #[test]
 fn version_prints_as_table_json_or_yaml() {
     let version = env!("CARGO_PKG_VERSION");

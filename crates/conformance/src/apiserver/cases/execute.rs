@@ -272,7 +272,7 @@ fn accept_type(name: &str) -> &str {
     }
 }
 
-/// Converts a response to `{code, headers, body}`. A body that is not JSON becomes a string.
+/// Converts a response to `{code, headers, body}`. Protobuf is decoded; any other body that is not JSON becomes a string.
 fn to_value(response: &Response<Bytes>) -> Value {
     let mut headers = serde_json::Map::new();
     for name in HEADERS {
@@ -284,8 +284,10 @@ fn to_value(response: &Response<Bytes>) -> Value {
             headers.insert((*name).to_owned(), values.collect());
         }
     }
-    let text = String::from_utf8_lossy(response.body());
-    let body: Value =
-        serde_json::from_str(&text).unwrap_or_else(|_| text.clone().into_owned().into());
+    let text = || String::from_utf8_lossy(response.body()).into_owned().into();
+    let body: Value = outrigger_protobuf::decode(response.body())
+        .ok()
+        .or_else(|| serde_json::from_slice(response.body()).ok())
+        .unwrap_or_else(text);
     json!({"code": response.status().as_u16(), "headers": headers, "body": body})
 }

@@ -63,7 +63,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         .await
         .context("failed to open the API server")?;
     let address = listener.address();
-    server.serve(listener)?;
+    server.serve(listener);
     server.run_controllers();
     if args.simulate_workloads {
         simulate::start(&server, simulate::Options::default());

@@ -86,10 +86,6 @@ fn write_dependencies(
     let ResolveArgs { args, mirrors } = args;
     let profile = args.compat.profile();
     let chart = source::load(&args.chart, profile)?;
-    if chart.metadata.dependencies.is_none() {
-        // As Helm: there is nothing to resolve, and no lock file is written.
-        return Ok(());
-    }
     let folder = &args.chart;
     let mut load_local = |path: &str| {
         let path = folder.join(path);
@@ -102,18 +98,23 @@ fn write_dependencies(
     let mut resolution = resolve(&chart, profile, &mut load_local).map_err(helm_error)?;
     download(&mut resolution, mirrors, profile)?;
     write_charts(&folder.join("charts"), &chart, &resolution)?;
-    let generated =
-        rfc3339(LocalHost::new(false).seconds()).context("the system time is out of range")?;
-    let lock = resolve::lock(&chart, &resolution.locked, generated);
-    let (name, text) = resolve::lock_file(&chart, &lock);
-    if chart
-        .lock
-        .as_ref()
-        .is_none_or(|old| old.digest != lock.digest)
-    {
-        atomic_file::write(&folder.join(name), text.as_ref())?;
+    if resolution.writes_lock {
+        write_lock(folder, &chart, &resolution.locked)?;
     }
     printer.text(&resolution.text)
+}
+
+/// Writes the lock file, unless it has the same digest.
+fn write_lock(folder: &Path, chart: &Chart, locked: &[Dependency]) -> anyhow::Result<()> {
+    let generated =
+        rfc3339(LocalHost::new(false).seconds()).context("the system time is out of range")?;
+    let lock = resolve::lock(chart, locked, generated);
+    let old = chart.lock.as_ref();
+    if old.is_none_or(|old| old.digest != lock.digest) {
+        let (name, text) = resolve::lock_file(chart, &lock);
+        atomic_file::write(&folder.join(name), text.as_ref())?;
+    }
+    Ok(())
 }
 
 /// The maximum number of dependencies that are downloaded at the same time.

@@ -77,8 +77,8 @@ impl Row for Image {
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let profile = args.render.compat.profile();
-    let chart = args.remote.load(&args.chart, profile)?;
     let values = args.render.values.merge(profile)?;
+    let chart = args.remote.load(&args.chart, profile)?;
     let mut options = RenderOptions::new(profile, chart.name(), &args.render.namespace);
     options.limits.stack_bytes = super::TEMPLATE_STACK;
     let rendered = render(

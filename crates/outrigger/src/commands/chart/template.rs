@@ -173,11 +173,11 @@ const DEFAULT_NAME: &str = "release-name";
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     args.unsupported.check()?;
     let profile = args.render.compat.profile();
+    let values = args.render.values.merge(profile)?;
     let host = LocalHost::new(args.enable_dns);
     let (name, path) = args.name_and_chart(&host)?;
     let chart = args.remote.load_lazily(path, profile)?;
     let mut parsed = source::parse_templates(&chart, profile);
-    let values = args.render.values.merge(profile)?;
     let options = args.render_options(name.clone())?;
     let rendered = render_cached(
         &chart,

@@ -8,6 +8,7 @@ use outrigger_gotmpl::value::Map;
 
 use super::source::helm_error;
 use crate::input_file;
+use crate::report::UsageError;
 
 /// Flags that set values. Later files override earlier ones; the other flags override files.
 #[derive(Debug, Default, clap::Args)]
@@ -39,16 +40,12 @@ pub(crate) struct ValuesFlags {
 }
 
 impl ValuesFlags {
-    /// Reads the files and merges all values in Helm's order.
+    /// Reads the files and merges all values in Helm's order. An expression that is not valid is a usage error, a file
+    /// is not.
     pub(crate) fn merge(&self, profile: Profile) -> anyhow::Result<Map> {
-        self.try_merge(profile).map_err(helm_error)
-    }
-
-    /// Like [`Self::merge`], with an error that tells flags from files.
-    pub(crate) fn try_merge(&self, profile: Profile) -> Result<Map, Error> {
         let mut files = Vec::new();
         for path in &self.files {
-            files.push((path.clone(), read(path)?));
+            files.push((path.clone(), read(path).map_err(helm_error)?));
         }
         let options = ValuesOptions {
             files,
@@ -58,28 +55,15 @@ impl ValuesFlags {
             file: self.set_file.clone(),
             literal: self.set_literal.clone(),
         };
-        Ok(options.merge(profile, &mut |path| read(path))?)
-    }
-}
-
-/// Why there are no values.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    #[error(transparent)]
-    Read(#[from] ReadFileError),
-    #[error(transparent)]
-    Merge(#[from] values::Error),
-}
-
-impl Error {
-    /// Whether the text of a flag is not valid, as opposed to a file.
-    pub(crate) fn is_flag(&self) -> bool {
-        use values::Error as Merge;
-        match self {
-            Self::Merge(Merge::Set { flag, .. }) => *flag != "--set-file",
-            Self::Merge(Merge::Json(_) | Merge::JsonObject(_)) => true,
-            Self::Merge(Merge::File { .. }) | Self::Read(_) => false,
-        }
+        let mut is_readable = true;
+        let merged = options.merge(profile, &mut |path| {
+            read(path).inspect_err(|_| is_readable = false)
+        });
+        merged.map_err(|error| match error {
+            values::Error::File { .. } => helm_error(error),
+            _ if !is_readable => helm_error(error),
+            expression => UsageError(expression.to_string()).into(),
+        })
     }
 }
 

@@ -223,8 +223,8 @@ pub(super) fn read_lock(path: &Path) -> anyhow::Result<Lock> {
 /// All images that a chart uses, with where they were found.
 pub(super) fn images_of_chart(path: &Path, flags: &RenderFlags) -> anyhow::Result<Vec<ImageUse>> {
     let profile = flags.compat.profile();
-    let chart = source::load(path, profile)?;
     let values = flags.values.merge(profile)?;
+    let chart = source::load(path, profile)?;
     let mut options = RenderOptions::new(profile, chart.name(), &flags.namespace);
     options.limits.stack_bytes = TEMPLATE_STACK;
     let host = LocalHost::new(false);

@@ -50,6 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let directory = std::env::current_dir()?;
+    let spec = args.spec.read(&directory)?;
     let mut plugins = match args.plugin_files.as_slice() {
         [] => Vec::new(),
         files => file::read(files)?,
@@ -57,7 +58,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.cluster.connect().await?;
     if let Some(name) = &args.name {
         let mut plugin = connection.get(name).await?;
-        args.spec.read(&directory)?.apply(&mut plugin, &directory);
+        spec.apply(&mut plugin, &directory);
         plugins.push(plugin);
     }
     let mut plans = Vec::new();

@@ -50,12 +50,13 @@ pub(super) struct SpecChange<'a> {
 impl SpecFlags {
     /// Reads the files of the flags. Relative paths are resolved against `directory`.
     pub(super) fn read(&self, directory: &Path) -> anyhow::Result<SpecChange<'_>> {
+        let values = values::from_flags(&self.values)?;
         if let Some(repo) = &self.repo {
             repo_path::ensure_exists(repo, directory)?;
         }
         Ok(SpecChange {
             flags: self,
-            values: values::from_flags(&self.values)?,
+            values,
         })
     }
 

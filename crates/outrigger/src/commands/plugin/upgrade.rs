@@ -34,13 +34,13 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let directory = std::env::current_dir()?;
+    let spec = args.spec.read(&directory)?;
     let source = args.chart.as_deref().map(|chart| source(chart, &directory));
     let source = source.transpose()?;
     if source.is_none() && !args.spec.changes_chart() {
         let message = "no change requested: use --version, --latest, --repo or --conflicts";
         return Err(UsageError(message.to_owned()).into());
     }
-    let spec = args.spec.read(&directory)?;
     let change = |plugin: &mut Plugin| {
         spec.apply(plugin, &directory);
         if let Some(source) = &source {

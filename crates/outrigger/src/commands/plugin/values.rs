@@ -5,21 +5,11 @@ use outrigger_gotmpl::json;
 use outrigger_gotmpl::value::Value as GoValue;
 use serde_json::{Map, Value};
 
-use crate::commands::chart::source::helm_error;
 use crate::commands::chart::values::ValuesFlags;
-use crate::report::UsageError;
 
 /// The values that the flags set.
 pub(super) fn from_flags(flags: &ValuesFlags) -> anyhow::Result<Map<String, Value>> {
-    let merged = flags.try_merge(Profile::Helm4).map_err(|error| {
-        let is_flag = error.is_flag();
-        let error = helm_error(error);
-        if is_flag {
-            UsageError(format!("{error:#}")).into()
-        } else {
-            error
-        }
-    })?;
+    let merged = flags.merge(Profile::Helm4)?;
     let text = json::encode(&GoValue::Map(merged), false).map_err(anyhow::Error::msg)?;
     Ok(serde_json::from_slice(&text)?)
 }

@@ -32,7 +32,7 @@ impl Cluster {
         let address = "127.0.0.1:0".parse().unwrap();
         let listener = Listener::bind(address, false).await.unwrap();
         let address = listener.address();
-        server.serve(listener).unwrap();
+        server.serve(listener);
         let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
         let kubeconfig = context.directory().join("kubeconfig");
         write_kubeconfig(&kubeconfig, address, server.credentials()).unwrap();
