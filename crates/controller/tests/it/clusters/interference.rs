@@ -320,7 +320,7 @@ async fn one_machine_under_two_addresses_is_refused() {
         })
         .await;
     let message = twin.status.unwrap().message;
-    let expected = "10.0.0.9:22 is the same machine as a-10-0-0-1 (10.0.0.1:22)";
+    let expected = "10.0.0.9:22 is the same machine as a-10-0-0-1 of cluster a (10.0.0.1:22)";
     assert!(message.contains(expected), "{message}");
     assert_eq!(fixture.hooks().len(), before);
     fixture.close().await;
