@@ -61,6 +61,12 @@ impl Identities {
             return Ok(());
         };
         let is_compared = recorded_key(machine) == Some(&host_key);
+        if is_compared && let Some(first) = other_machine(machine, &ids) {
+            let address = &owner.address;
+            return Err(format!(
+                "{address} is not the machine that was set up at {first}: its machine id is another one"
+            ));
+        }
         let identity = Identity {
             owner,
             host_key,
@@ -175,6 +181,14 @@ impl Identity {
         let address = &self.owner.address;
         format!("{address} is the same machine as {owner}: their boot ids are equal")
     }
+}
+
+/// The address at which another machine was set up, if a Machine that has another port since then leads to this one.
+fn other_machine<'a>(machine: &'a Machine, ids: &MachineIds) -> Option<&'a String> {
+    let first = machine.status.as_ref()?.address.as_ref()?;
+    let is_moved = *first != machine.spec.access.address();
+    let is_other = recorded_id(machine).is_some_and(|recorded| *recorded != ids.machine);
+    (is_moved && is_other).then_some(first)
 }
 
 fn recorded_key(machine: &Machine) -> Option<&String> {

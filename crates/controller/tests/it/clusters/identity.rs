@@ -167,18 +167,25 @@ async fn a_machine_that_was_deleted_by_hand_is_free() {
     fixture.close().await;
 }
 
-#[tokio::test]
-async fn the_address_of_a_machine_that_was_set_up_cannot_be_changed() {
+/// A cluster with a worker at `10.0.0.9`.
+async fn with_worker() -> Fixture {
     let fixture = Fixture::new().await;
+    fixture.machines.set_machine_id(WORKER, "77aa");
     fixture.create("a", json!({})).await;
     fixture.until_running("a").await;
     fixture.add_worker("w", "a", "10.0.0.9").await;
     fixture.until_machine("w", is_running).await;
-    for change in [json!({"ip": "10.0.0.77"}), json!({"port": 2222})] {
-        let error = fixture.patch_machine("w", json!({"spec": change})).await;
-        let error = error.unwrap_err().to_string();
-        assert!(error.contains("is immutable"), "{error}");
-    }
+    fixture
+}
+
+#[tokio::test]
+async fn the_ip_address_of_a_machine_that_was_set_up_cannot_be_changed() {
+    let fixture = with_worker().await;
+    let change = json!({"spec": {"ip": "10.0.0.77"}});
+    let error = fixture.patch_machine("w", change).await;
+    let error = error.unwrap_err().to_string();
+    let expected = "is immutable: outrigger machine replace puts another machine in its place";
+    assert!(error.contains(expected), "{error}");
     fixture
         .patch_machine("w", json!({"spec": {"labels": {"a": "b"}}}))
         .await
@@ -188,7 +195,16 @@ async fn the_address_of_a_machine_that_was_set_up_cannot_be_changed() {
     fixture
         .patch_status(fixture.machine_api(), "w", elsewhere)
         .await;
-    let refused = |machine: &Machine| message(machine).contains("was set up at 10.0.0.66:22");
+    let refused = |machine: &Machine| {
+        let conditions = machine.status.clone().unwrap_or_default().conditions;
+        let accepted = conditions.iter().find(|it| it.kind == "Accepted");
+        accepted.is_some_and(|it| {
+            it.status == ConditionStatus::False
+                && it.message.contains("was set up at 10.0.0.66:22")
+                && it.message.contains("outrigger machine replace")
+                && it.message == message(machine)
+        })
+    };
     fixture.until_machine("w", refused).await;
     fixture
         .patch("a", json!({"spec": {"version": "1.1.0"}}))
@@ -197,6 +213,53 @@ async fn the_address_of_a_machine_that_was_set_up_cannot_be_changed() {
     let hooks = fixture.hooks();
     assert!(
         !hooks.contains(&"PreUpgrade@10.0.0.9".to_owned()),
+        "{hooks:?}"
+    );
+    let restored = json!({"address": "10.0.0.9:22"});
+    fixture
+        .patch_status(fixture.machine_api(), "w", restored)
+        .await;
+    let is_accepted = |machine: &Machine| {
+        let conditions = machine.status.clone().unwrap_or_default().conditions;
+        is_running(machine) && conditions.iter().all(|it| it.kind != "Accepted")
+    };
+    fixture.until_machine("w", is_accepted).await;
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_machine_is_reached_at_another_port_if_it_is_the_same() {
+    let fixture = with_worker().await;
+    fixture.machines.alias("10.0.0.9:2222", WORKER);
+    let port = json!({"spec": {"port": 2222}});
+    fixture.patch_machine("w", port).await.unwrap();
+    fixture
+        .patch("a", json!({"spec": {"version": "1.1.0"}}))
+        .await;
+    fixture.until_running("a").await;
+    let hooks = fixture.machines.hooks();
+    let expected = ("10.0.0.9:2222".to_owned(), "PreUpgrade".to_owned());
+    assert!(hooks.contains(&expected), "{hooks:?}");
+    fixture.close().await;
+}
+
+/// Both were installed from one image.
+#[tokio::test]
+async fn a_machine_with_the_same_key_at_another_port_is_not_used() {
+    let fixture = with_worker().await;
+    fixture.machines.alias("10.0.0.9:2222", WORKER);
+    fixture.machines.set_machine_id(WORKER, "99ff");
+    let port = json!({"spec": {"port": 2222}});
+    fixture.patch_machine("w", port).await.unwrap();
+    fixture
+        .patch("a", json!({"spec": {"version": "1.1.0"}}))
+        .await;
+    let expected = "10.0.0.9:2222 is not the machine that was set up at 10.0.0.9:22";
+    let refused = |machine: &Machine| message(machine).contains(expected);
+    fixture.until_machine("w", refused).await;
+    let hooks = fixture.machines.hooks();
+    assert!(
+        hooks.iter().all(|(at, _)| at != "10.0.0.9:2222"),
         "{hooks:?}"
     );
     fixture.close().await;
