@@ -20,6 +20,10 @@ use crate::{Inputs, Report, current_step, from_status, to_status};
 /// The condition that says whether the spec is valid.
 pub const ACCEPTED: &str = "Accepted";
 
+/// The message of a machine that is [`lifecycle::kept`].
+const KEPT: &str = "the only machine of the control plane is not removed: add another one to spec.machines of the cluster, \
+                    or delete the cluster";
+
 /// The status of a machine with a record of a flow.
 pub fn of_machine(
     cluster: &Cluster,
@@ -80,18 +84,24 @@ fn was_finished(status: &MachineStatus, inputs: &Inputs, target: &Target, record
     status.version.is_some() && before.is_some_and(|before| inputs.is_finished(target, &before))
 }
 
-/// The status of a machine by what is recorded. `inputs` are those of the flow that runs.
+/// The status of a machine by what is recorded. `inputs` are those of the flow that runs; `is_kept` is whether the machine is
+/// [`lifecycle::kept`].
 pub fn recorded_machine(
     cluster: &Cluster,
     machine: &Machine,
     inputs: Option<&Inputs>,
+    is_kept: bool,
 ) -> MachineStatus {
     let flow = machine.status.as_ref().and_then(|it| it.flow.as_ref());
     let current = inputs.zip(flow.map(from_status));
-    match current.filter(|(inputs, record)| record.run == inputs.run.id) {
+    let mut status = match current.filter(|(inputs, record)| record.run == inputs.run.id) {
         Some((inputs, record)) => of_machine(cluster, machine, inputs, &record, &[]),
         None => idle_machine(machine),
+    };
+    if is_kept && status.message.is_empty() {
+        KEPT.clone_into(&mut status.message);
     }
+    status
 }
 
 /// The status of a machine that takes part in no flow.

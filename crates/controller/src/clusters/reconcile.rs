@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use kube::api::{DeleteParams, PostParams};
-use kube::{Api, ResourceExt as _};
+use kube::{Api, ResourceExt};
 use outrigger_api::cluster::{self, Cluster, ClusterPhase, ClusterType};
 use outrigger_api::condition::ConditionStatus;
 use outrigger_api::machine::{self, Machine, MachinePhase, MachineRole, MachineStatus};
@@ -651,7 +651,10 @@ impl Reconcile {
         let runs = Arc::clone(&self.observed.runs);
         let cluster = self.cluster();
         let run = inputs.map(|inputs| inputs.run.id.clone());
-        for machine in self.eligible() {
+        let machines = self.eligible();
+        let all: Vec<&Machine> = machines.iter().map(AsRef::as_ref).collect();
+        let kept = lifecycle::kept(&cluster, &all).map(ResourceExt::name_any);
+        for machine in machines {
             let seen = |machine: &Machine| {
                 let version = machine.resource_version();
                 (version, cluster.metadata.generation, run.clone())
@@ -660,7 +663,8 @@ impl Reconcile {
             if runs.was_checked(&name, &seen(&machine)) {
                 continue;
             }
-            let recorded = status::recorded_machine(&cluster, &machine, inputs);
+            let is_kept = kept.as_ref() == Some(&name);
+            let recorded = status::recorded_machine(&cluster, &machine, inputs, is_kept);
             self.write_machine_status(&machine, &recorded).await?;
             if let Some(machine) = self.machines.get(&name) {
                 runs.set_checked(&name, seen(machine));
