@@ -50,7 +50,7 @@ pub struct MachineSpec {
     /// Role in the cluster. Immutable
     #[serde(default)]
     pub role: MachineRole,
-    /// How to connect to it. The address is immutable once it was reached
+    /// How to connect to it. The IP address is immutable once it was reached
     #[serde(flatten)]
     pub access: MachineAccess,
 }
@@ -274,7 +274,7 @@ pub struct MachineStatus {
     /// Why the machine is in this phase, if there is more to say
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// One condition for each step of the current flow
+    /// One condition for each step of the current flow; `Accepted` is False if the machine cannot take part in flows
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
@@ -292,7 +292,7 @@ pub struct MachineStatus {
     /// Version of Kubernetes that was installed last
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Address at which it was first reached. It cannot be changed any more
+    /// Address at which it was first reached. Its IP address cannot be changed any more
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Host key of the first connection

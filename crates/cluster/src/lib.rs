@@ -32,5 +32,7 @@ pub use machine_name::{control_plane_machine, machine_name};
 pub use provider::folder as provider_folder;
 pub use provider::{Provider, Providers, StandIn, name as provider_name};
 pub use record::{from_status, to_status};
-pub use remote::{Command, Connect, Login, Outcome, Output, Remote, RemoteError, Script, Ssh};
+pub use remote::{
+    Command, Connect, Login, MachineIds, Outcome, Output, Remote, RemoteError, Script, Ssh,
+};
 pub use steps::{Effect, Peers, Report, Step, StepError, StepInput, StepPlan};

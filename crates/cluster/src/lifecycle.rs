@@ -62,7 +62,7 @@ fn due(
     current: Option<&Run>,
     outcome: Option<&Outcome>,
 ) -> Option<FlowName> {
-    let scale_down = machines.iter().any(|machine| is_removed(machine));
+    let scale_down = !participants(FlowName::ScaleDown, cluster, machines).is_empty();
     let upgrade = needs_upgrade(cluster, current);
     let scale_up = machines.iter().any(|machine| needs_install(machine));
     match (outcome, current) {
@@ -84,11 +84,14 @@ pub fn participants<'a>(
     cluster: &Cluster,
     machines: &[&'a Machine],
 ) -> Vec<&'a Machine> {
+    let kept = kept(cluster, machines);
+    let is_kept = |machine: &Machine| kept.is_some_and(|kept| std::ptr::eq(kept, machine));
+    let leaves = |machine: &Machine| is_removed(machine) && !is_kept(machine);
     let takes_part = |machine: &Machine| match flow {
-        FlowName::Create => machine.spec.role == MachineRole::ControlPlane && !is_removed(machine),
-        FlowName::Upgrade => !needs_install(machine) && !is_removed(machine),
+        FlowName::Create => machine.spec.role == MachineRole::ControlPlane && !leaves(machine),
+        FlowName::Upgrade => !needs_install(machine) && !leaves(machine),
         FlowName::ScaleUp => needs_install(machine),
-        FlowName::ScaleDown => is_removed(machine),
+        FlowName::ScaleDown => leaves(machine),
         FlowName::Delete => has_begun(machine) && !is_lost(machine),
     };
     let mut machines: Vec<&Machine> = machines
@@ -104,6 +107,27 @@ pub fn participants<'a>(
         (is_worker, !is_lost, position, machine.metadata.name.clone())
     });
     machines
+}
+
+/// The machine of the control plane that is not removed although it is deleted: no other one stays, so that nothing would be
+/// left of the cluster.
+pub fn kept<'a>(cluster: &Cluster, machines: &[&'a Machine]) -> Option<&'a Machine> {
+    let is_created = installed_version(cluster).is_some();
+    let control_planes = machines.iter().copied().filter(|machine| {
+        let is_part = !is_created || machine_version(machine).is_some();
+        machine.spec.role == MachineRole::ControlPlane && is_part && !is_lost(machine)
+    });
+    let (removed, staying): (Vec<&Machine>, Vec<&Machine>) =
+        control_planes.partition(|machine| is_removed(machine));
+    let is_leaving = |machine: &Machine| {
+        let flow = machine.status.as_ref().and_then(|it| it.flow.as_ref());
+        flow.is_some_and(|flow| flow.name == FlowName::ScaleDown.as_str())
+    };
+    let removed = removed.into_iter().filter(|_| staying.is_empty());
+    removed.min_by_key(|machine| {
+        let name = machine.metadata.name.clone();
+        (is_leaving(machine), position(cluster, machine), name)
+    })
 }
 
 /// The place of a machine in the spec.

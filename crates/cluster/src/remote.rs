@@ -59,6 +59,15 @@ pub enum Outcome {
     },
 }
 
+/// What tells machines apart that have one host key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MachineIds {
+    /// What the kernel drew at random when the machine booted.
+    pub boot: String,
+    /// Identifies the installation of the operating system. Empty if it has none.
+    pub machine: String,
+}
+
 /// A machine cannot be used, or does not do what it is asked for. Never contains credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -107,8 +116,7 @@ pub trait Remote: Debug + Send + Sync {
 
     fn facts(&self) -> BoxFuture<'_, Result<MachineFacts, RemoteError>>;
 
-    /// What the kernel drew at random when the machine booted.
-    fn boot_id(&self) -> BoxFuture<'_, Result<String, RemoteError>>;
+    fn ids(&self) -> BoxFuture<'_, Result<MachineIds, RemoteError>>;
 
     /// The host key that the machine presented.
     fn host_key(&self) -> Option<String>;

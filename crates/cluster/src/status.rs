@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use kube::core::ObjectMeta;
 use outrigger_api::cluster::{Cluster, ClusterPhase, ClusterStatus};
 use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::flow_status::{FlowStatus, HookStatus, TaskState};
@@ -18,6 +19,10 @@ use crate::{Inputs, Report, current_step, from_status, to_status};
 
 /// The condition that says whether the spec is valid.
 pub const ACCEPTED: &str = "Accepted";
+
+/// The message of a machine that is [`lifecycle::kept`].
+const KEPT: &str = "the only machine of the control plane is not removed: add another one to spec.machines of the cluster, \
+                    or delete the cluster";
 
 /// The status of a machine with a record of a flow.
 pub fn of_machine(
@@ -79,18 +84,24 @@ fn was_finished(status: &MachineStatus, inputs: &Inputs, target: &Target, record
     status.version.is_some() && before.is_some_and(|before| inputs.is_finished(target, &before))
 }
 
-/// The status of a machine by what is recorded. `inputs` are those of the flow that runs.
+/// The status of a machine by what is recorded. `inputs` are those of the flow that runs; `is_kept` is whether the machine is
+/// [`lifecycle::kept`].
 pub fn recorded_machine(
     cluster: &Cluster,
     machine: &Machine,
     inputs: Option<&Inputs>,
+    is_kept: bool,
 ) -> MachineStatus {
     let flow = machine.status.as_ref().and_then(|it| it.flow.as_ref());
     let current = inputs.zip(flow.map(from_status));
-    match current.filter(|(inputs, record)| record.run == inputs.run.id) {
+    let mut status = match current.filter(|(inputs, record)| record.run == inputs.run.id) {
         Some((inputs, record)) => of_machine(cluster, machine, inputs, &record, &[]),
         None => idle_machine(machine),
+    };
+    if is_kept && status.message.is_empty() {
+        KEPT.clone_into(&mut status.message);
     }
+    status
 }
 
 /// The status of a machine that takes part in no flow.
@@ -241,14 +252,12 @@ pub fn idle(cluster: &Cluster, machines: &[&Machine]) -> ClusterStatus {
 pub fn refused(cluster: &Cluster, reason: &str, message: &str, now: &str) -> ClusterStatus {
     let mut status = cluster.status.clone().unwrap_or_default();
     status.observed_generation = cluster.metadata.generation;
-    set_accepted(
-        &mut status,
-        cluster,
-        ConditionStatus::False,
+    let accepted = Accepted {
+        status: ConditionStatus::False,
         reason,
         message,
-        now,
-    );
+    };
+    accepted.set(&mut status.conditions, &cluster.metadata, now);
     message.clone_into(&mut status.message);
     let is_running = status.phase == ClusterPhase::Running;
     status.phase = if cluster.metadata.deletion_timestamp.is_some() {
@@ -266,8 +275,12 @@ pub fn refused(cluster: &Cluster, reason: &str, message: &str, now: &str) -> Clu
 pub fn undecided(cluster: &Cluster, reason: &str, message: &str, now: &str) -> ClusterStatus {
     let mut status = cluster.status.clone().unwrap_or_default();
     status.observed_generation = cluster.metadata.generation;
-    let undecided = ConditionStatus::Unknown;
-    set_accepted(&mut status, cluster, undecided, reason, message, now);
+    let accepted = Accepted {
+        status: ConditionStatus::Unknown,
+        reason,
+        message,
+    };
+    accepted.set(&mut status.conditions, &cluster.metadata, now);
     message.clone_into(&mut status.message);
     if cluster.metadata.deletion_timestamp.is_some() {
         status.phase = ClusterPhase::Terminating;
@@ -285,38 +298,53 @@ pub fn accepted(cluster: &Cluster, now: &str) -> ClusterStatus {
     if was_refused {
         status.message.clear();
     }
-    set_accepted(
-        &mut status,
-        cluster,
-        ConditionStatus::True,
-        "Valid",
-        "",
-        now,
-    );
+    let accepted = Accepted {
+        status: ConditionStatus::True,
+        reason: "Valid",
+        message: "",
+    };
+    accepted.set(&mut status.conditions, &cluster.metadata, now);
     status
 }
 
-fn set_accepted(
-    status: &mut ClusterStatus,
-    cluster: &Cluster,
-    value: ConditionStatus,
-    reason: &str,
-    message: &str,
-    now: &str,
-) {
-    let before = status.conditions.iter().find(|it| it.kind == ACCEPTED);
-    let unchanged = before.filter(|before| before.status == value);
-    let last_transition_time = unchanged.map_or(now, |before| &before.last_transition_time);
-    let condition = Condition {
-        kind: ACCEPTED.to_owned(),
-        status: value,
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        last_transition_time: last_transition_time.to_owned(),
-        observed_generation: cluster.metadata.generation,
+/// The status of a machine that cannot take part in flows.
+pub fn refused_machine(machine: &Machine, message: &str, now: &str) -> MachineStatus {
+    let mut status = machine.status.clone().unwrap_or_default();
+    status.observed_generation = machine.metadata.generation;
+    status.phase = MachinePhase::Failed;
+    message.clone_into(&mut status.message);
+    let accepted = Accepted {
+        status: ConditionStatus::False,
+        reason: "MachineRefused",
+        message,
     };
-    status.conditions.retain(|it| it.kind != ACCEPTED);
-    status.conditions.push(condition);
+    accepted.set(&mut status.conditions, &machine.metadata, now);
+    status
+}
+
+/// What the condition [`ACCEPTED`] says.
+struct Accepted<'a> {
+    status: ConditionStatus,
+    reason: &'a str,
+    message: &'a str,
+}
+
+impl Accepted<'_> {
+    fn set(&self, conditions: &mut Vec<Condition>, metadata: &ObjectMeta, now: &str) {
+        let before = conditions.iter().find(|it| it.kind == ACCEPTED);
+        let unchanged = before.filter(|before| before.status == self.status);
+        let last_transition_time = unchanged.map_or(now, |before| &before.last_transition_time);
+        let condition = Condition {
+            kind: ACCEPTED.to_owned(),
+            status: self.status,
+            reason: self.reason.to_owned(),
+            message: self.message.to_owned(),
+            last_transition_time: last_transition_time.to_owned(),
+            observed_generation: metadata.generation,
+        };
+        conditions.retain(|it| it.kind != ACCEPTED);
+        conditions.push(condition);
+    }
 }
 
 fn count(machines: &[&Machine]) -> BTreeMap<String, u32> {

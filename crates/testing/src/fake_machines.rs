@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use outrigger_api::machine::MachineFacts;
-use outrigger_cluster::{Command, Connect, Login, Outcome, Output, Remote, RemoteError, Script};
+use outrigger_cluster::{
+    Command, Connect, Login, MachineIds, Outcome, Output, Remote, RemoteError, Script,
+};
 use outrigger_node::Tree;
 use tokio::sync::Notify;
 
@@ -46,7 +48,12 @@ struct State {
     aliases: BTreeMap<String, String>,
     /// How often machines were installed again, by their first addresses.
     reinstalled: BTreeMap<String, u32>,
+    /// By their first addresses.
+    machine_ids: BTreeMap<String, String>,
 }
+
+/// The algorithm of the host key that a machine presents if no other one is required.
+const ALGORITHM: &str = "ssh-ed25519";
 
 impl State {
     /// The first address of the machine at an address.
@@ -54,13 +61,19 @@ impl State {
         self.aliases.get(address).map_or(address, String::as_str)
     }
 
-    /// The host key of the machine at an address.
-    fn host_key(&self, address: &str) -> String {
+    /// The host key of the machine at an address. It has one for each algorithm.
+    fn host_key(&self, address: &str, algorithm: &str) -> String {
         let identity = self.identity(address);
         match self.reinstalled.get(identity) {
-            None => format!("SHA256:{identity}"),
-            Some(times) => format!("SHA256:{identity}#{times}"),
+            None => format!("{algorithm} {identity}"),
+            Some(times) => format!("{algorithm} {identity}#{times}"),
         }
+    }
+
+    /// The machine id of the machine at an address; empty if it has none.
+    fn machine_id(&self, address: &str) -> String {
+        let id = self.machine_ids.get(self.identity(address));
+        id.cloned().unwrap_or_default()
     }
 }
 
@@ -138,7 +151,13 @@ impl FakeMachines {
 
     /// The host key of a machine.
     pub fn host_key(&self, address: &str) -> String {
-        self.state().host_key(address)
+        self.state().host_key(address, ALGORITHM)
+    }
+
+    /// Gives a machine a machine id.
+    pub fn set_machine_id(&self, address: &str, id: &str) {
+        let mut state = self.state();
+        state.machine_ids.insert(address.to_owned(), id.to_owned());
     }
 
     /// The records of attempts on a machine.
@@ -196,8 +215,10 @@ impl FakeMachine {
             let message = format!("failed to connect to {}", self.address);
             return Err(RemoteError { message });
         }
-        let presented = state.host_key(&self.address);
         let mut known = self.host_key.lock().unwrap_or_else(PoisonError::into_inner);
+        let required = known.as_ref().and_then(|key| key.split_once(' '));
+        let algorithm = required.map_or(ALGORITHM, |(algorithm, _)| algorithm);
+        let presented = state.host_key(&self.address, algorithm);
         let required = known.get_or_insert_with(|| presented.clone());
         if *required != presented {
             let message = format!("the host key of {} changed", self.address);
@@ -364,11 +385,14 @@ impl Remote for FakeMachine {
         .boxed()
     }
 
-    fn boot_id(&self) -> BoxFuture<'_, Result<String, RemoteError>> {
+    fn ids(&self) -> BoxFuture<'_, Result<MachineIds, RemoteError>> {
         async move {
             self.check_online()?;
             let state = self.machines.state();
-            Ok(format!("boot of {}", state.identity(&self.address)))
+            Ok(MachineIds {
+                boot: format!("boot of {}", state.identity(&self.address)),
+                machine: state.machine_id(&self.address),
+            })
         }
         .boxed()
     }
@@ -379,6 +403,7 @@ impl Remote for FakeMachine {
             Ok(MachineFacts {
                 os: "Fake Linux".to_owned(),
                 architecture: "amd64".to_owned(),
+                machine_id: self.machines.state().machine_id(&self.address),
                 ..MachineFacts::default()
             })
         }

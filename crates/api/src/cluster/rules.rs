@@ -78,16 +78,16 @@ pub(crate) fn access() -> Vec<Rule> {
     ]
 }
 
-/// Rules of a Machine. Something was done at its address.
+/// Rules of a Machine. Something was done at its address; the port is one of the same machine, whose host key is required.
 pub(crate) fn machine_object() -> Vec<Rule> {
     let status = "oldSelf.status";
     let is_untouched = format!(
         "!has({status}) || !(has({status}.address) || has({status}.hostKey) || has({status}.version))"
     );
-    let is_same = "ip(self.spec.ip) == ip(oldSelf.spec.ip) && self.spec.port == oldSelf.spec.port";
     vec![Rule::new(
-        format!("{is_untouched} || ({is_same})"),
-        "the address of a machine that was set up is immutable; delete the machine and create it again",
+        format!("{is_untouched} || ip(self.spec.ip) == ip(oldSelf.spec.ip)"),
+        "the IP address of a machine that was set up is immutable: outrigger machine replace puts another machine in its \
+         place; or remove the machine and add it again",
     )]
 }
 

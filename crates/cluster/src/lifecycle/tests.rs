@@ -302,3 +302,49 @@ fn a_lost_machine_does_not_hold_up_the_deletion_of_its_cluster() {
     annotations.insert(LOST.to_owned(), "true".to_owned());
     assert_eq!(participants(FlowName::Delete, &cluster, &[&lost]).len(), 0);
 }
+
+#[test]
+fn the_only_control_plane_stays_until_there_is_another_one() {
+    let created = cluster("1.0.0", flow("Create", "1-Create"));
+    let first = machine("c1", "ControlPlane", Some("1.0.0"), true);
+    let new = machine("c2", "ControlPlane", None, false);
+    let joined = machine("c2", "ControlPlane", Some("1.0.0"), false);
+    let worker = machine("w", "Worker", Some("1.0.0"), true);
+    let done = || Some(Outcome::Done);
+    check(&created, std::slice::from_ref(&first), done(), None);
+    let names = |flow, cluster: &Cluster, machines: &[&Machine]| {
+        let participants = participants(flow, cluster, machines);
+        let names = participants.iter().map(|it| it.metadata.name.clone());
+        names.map(Option::unwrap).collect::<Vec<_>>()
+    };
+    // It is still upgraded, and other machines are removed and added.
+    let upgraded = names(FlowName::Upgrade, &created, &[&first, &worker]);
+    assert_eq!(upgraded, ["c1"]);
+    let removed = names(FlowName::ScaleDown, &created, &[&first, &worker]);
+    assert_eq!(removed, ["w"]);
+    let adding = [first.clone(), new.clone()];
+    check(&created, &adding, done(), Some("2-ScaleUp"));
+    let added = [first, joined];
+    check(&created, &added, done(), Some("2-ScaleDown"));
+    // It is created in the first place.
+    let creating = cluster("1.0.0", json!({}));
+    let begun = machine("c1", "ControlPlane", None, true);
+    assert_eq!(names(FlowName::Create, &creating, &[&begun]), ["c1"]);
+    assert_eq!(names(FlowName::Create, &creating, &[&begun, &new]), ["c2"]);
+}
+
+#[test]
+fn of_several_control_planes_that_are_removed_one_stays() {
+    let created = cluster("1.0.0", flow("ScaleDown", "2-ScaleDown"));
+    let mut leaving = machine("c1", "ControlPlane", Some("1.0.0"), true);
+    leaving.status =
+        serde_json::from_value(json!({"version": "1.0.0", "flow": flow("ScaleDown", "2")["flow"]}))
+            .unwrap();
+    let second = machine("c2", "ControlPlane", Some("1.0.0"), true);
+    let kept = kept(&created, &[&leaving, &second]).unwrap();
+    assert_eq!(kept.metadata.name.as_deref(), Some("c2"));
+    // Nothing is left of one that is lost.
+    let mut lost = second;
+    lost.metadata.annotations = Some([(LOST.to_owned(), "true".to_owned())].into());
+    assert!(self::kept(&created, &[&lost]).is_none());
+}

@@ -15,12 +15,16 @@ use outrigger_node::{
 };
 
 use super::jumps::Jumps;
-use super::{Command, Connect, Login, Outcome, Output, Remote, RemoteError, Script};
+use super::{Command, Connect, Login, MachineIds, Outcome, Output, Remote, RemoteError, Script};
 
 /// How much of the beginning and of the end of an output is read.
 const CAPTURE: usize = 16 * 1024;
 /// The maximum duration of small commands.
 const SHORT: Duration = Duration::from_mins(1);
+/// Prints the boot id and the machine id.
+const IDS: &str = r#"read -r boot </proc/sys/kernel/random/boot_id || exit
+{ read -r machine </etc/machine-id; } 2>/dev/null || machine=
+printf '%s\n%s' "$boot" "$machine""#;
 
 /// Connects to machines over SSH. All connections share its limits.
 #[derive(Debug, Clone, Default)]
@@ -205,12 +209,20 @@ impl Remote for SshMachine {
         async move { self.0.forget_attempts(tasks).await.map_err(failed) }.boxed()
     }
 
-    fn boot_id(&self) -> BoxFuture<'_, Result<String, RemoteError>> {
+    fn ids(&self) -> BoxFuture<'_, Result<MachineIds, RemoteError>> {
         async move {
-            let program = "IFS= read -r id </proc/sys/kernel/random/boot_id && printf %s \"$id\"";
-            let command = outrigger_node::Command::shell(program).timeout(SHORT);
+            let command = outrigger_node::Command::shell(IDS).timeout(SHORT);
             let output = self.0.run(&command).await.map_err(failed)?;
-            Ok(output.stdout.text())
+            let text = output.stdout.text();
+            let (boot, machine) = text.split_once('\n').unwrap_or((&text, ""));
+            if boot.is_empty() {
+                let message = format!("{} has no boot id", self.0.name());
+                return Err(RemoteError { message });
+            }
+            Ok(MachineIds {
+                boot: boot.to_owned(),
+                machine: machine.to_owned(),
+            })
         }
         .boxed()
     }

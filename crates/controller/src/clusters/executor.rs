@@ -38,7 +38,7 @@ pub(super) struct Attempts {
     pub(super) provider: Arc<dyn Provider>,
     /// The namespace of the Secret with the kubeconfig.
     pub(super) namespace: String,
-    /// The machines of all clusters whose host keys are recorded.
+    /// The machines of all clusters whose host keys or facts are recorded.
     pub(super) recorded: Arc<[Arc<Machine>]>,
 }
 

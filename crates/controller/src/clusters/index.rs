@@ -33,7 +33,7 @@ pub(crate) struct Observed {
     pub(crate) machines: Vec<Arc<Machine>>,
     /// The machines whose addresses belong to others.
     pub(crate) conflicts: BTreeMap<String, Claim>,
-    /// The machines of all clusters whose host keys are recorded.
+    /// The machines of all clusters whose host keys or facts are recorded.
     pub(crate) recorded: Arc<[Arc<Machine>]>,
     pub(crate) runs: Arc<Runs>,
 }
@@ -74,11 +74,11 @@ impl ClusterIndex {
             return None;
         }
         let conflicts = self.claim(&machines);
-        let has_key = |machine: &&Arc<Machine>| {
+        let has_identity = |machine: &&Arc<Machine>| {
             let status = machine.status.as_ref();
-            status.is_some_and(|status| status.host_key.is_some())
+            status.is_some_and(|it| it.host_key.is_some() || it.facts.is_some())
         };
-        let recorded = self.machines.objects.values().filter(has_key);
+        let recorded = self.machines.objects.values().filter(has_identity);
         let recorded = recorded.cloned().collect();
         let runs = self.runs.entry(name.to_owned());
         let runs = runs.or_insert_with(|| Arc::new(Runs::new(identity, self.files.clone())));

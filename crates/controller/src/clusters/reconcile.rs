@@ -1,13 +1,14 @@
 //! Reconciles one cluster: accepts its spec, keeps the Machines of its control plane, and runs the flow that is due.
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use kube::api::{DeleteParams, PostParams};
-use kube::{Api, ResourceExt as _};
+use kube::{Api, ResourceExt};
 use outrigger_api::cluster::{self, Cluster, ClusterPhase, ClusterType};
 use outrigger_api::condition::ConditionStatus;
 use outrigger_api::machine::{self, Machine, MachinePhase, MachineRole, MachineStatus};
@@ -323,10 +324,8 @@ impl Reconcile {
             let Some(message) = self.refusal(&machine) else {
                 continue;
             };
-            let mut refused = machine.status.clone().unwrap_or_default();
-            refused.phase = MachinePhase::Failed;
-            refused.message = message;
-            refused.observed_generation = machine.metadata.generation;
+            let now = format_time(self.now());
+            let refused = status::refused_machine(&machine, &message, &now);
             self.write_machine_status(&machine, &refused).await?;
         }
         Ok(())
@@ -652,7 +651,10 @@ impl Reconcile {
         let runs = Arc::clone(&self.observed.runs);
         let cluster = self.cluster();
         let run = inputs.map(|inputs| inputs.run.id.clone());
-        for machine in self.eligible() {
+        let machines = self.eligible();
+        let all: Vec<&Machine> = machines.iter().map(AsRef::as_ref).collect();
+        let kept = lifecycle::kept(&cluster, &all).map(ResourceExt::name_any);
+        for machine in machines {
             let seen = |machine: &Machine| {
                 let version = machine.resource_version();
                 (version, cluster.metadata.generation, run.clone())
@@ -661,7 +663,8 @@ impl Reconcile {
             if runs.was_checked(&name, &seen(&machine)) {
                 continue;
             }
-            let recorded = status::recorded_machine(&cluster, &machine, inputs);
+            let is_kept = kept.as_ref() == Some(&name);
+            let recorded = status::recorded_machine(&cluster, &machine, inputs, is_kept);
             self.write_machine_status(&machine, &recorded).await?;
             if let Some(machine) = self.machines.get(&name) {
                 runs.set_checked(&name, seen(machine));
@@ -768,11 +771,14 @@ fn name_refusal(machine: &Machine, cluster: &Cluster) -> String {
 
 /// Why a machine is not the one on which something was done. The definition prevents it, unless it is an older one.
 fn address_refusal(machine: &Machine) -> Option<String> {
-    let address = machine.spec.access.address();
+    let now = &machine.spec.access;
     let first = machine.status.as_ref()?.address.as_ref()?;
-    (*first != address).then(|| {
+    let ip = |address: &str| address.parse().map(|it: SocketAddr| it.ip());
+    (ip(first) != ip(&now.address())).then(|| {
+        let now = &now.ip;
         format!(
-            "was set up at {first}, and its address is now {address}; restore it, or delete the machine and create it again"
+            "was set up at {first}, and its IP address is now {now}; restore it, put another machine in its place with \
+             outrigger machine replace, or remove it and add it again"
         )
     })
 }

@@ -60,6 +60,7 @@ impl Controller {
             }
             Event::Delete(machine) => {
                 machines.delete(&machine.name_any());
+                self.ctx.identities.forget(&machine.name_any());
                 self.enqueue_cluster(&machine.spec.cluster);
                 self.enqueue_rivals(&machine.spec.access.address());
             }

@@ -170,7 +170,7 @@ async fn control_plane_machine(
         if machines.len() == 1 {
             return Ok((Arc::clone(machine), remote));
         }
-        match remote.boot_id().await {
+        match remote.ids().await {
             Ok(_) => return Ok((Arc::clone(machine), remote)),
             Err(error) => failure = failure.or(Some(error)),
         }

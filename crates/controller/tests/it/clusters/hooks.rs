@@ -143,7 +143,7 @@ async fn a_failing_hook_is_retried_shown_and_does_not_hold_up_other_machines() {
             .exit_code,
         Some(0)
     );
-    assert_eq!(status.host_key.as_deref(), Some("SHA256:10.0.0.2:22"));
+    assert_eq!(status.host_key.as_deref(), Some("ssh-ed25519 10.0.0.2:22"));
     assert_eq!(status.facts.unwrap().architecture, "amd64");
     fixture.close().await;
 }

@@ -320,7 +320,7 @@ async fn one_machine_under_two_addresses_is_refused() {
         })
         .await;
     let message = twin.status.unwrap().message;
-    let expected = "10.0.0.9:22 is the same machine as a-10-0-0-1 (10.0.0.1:22)";
+    let expected = "10.0.0.9:22 is the same machine as a-10-0-0-1 of cluster a (10.0.0.1:22)";
     assert!(message.contains(expected), "{message}");
     assert_eq!(fixture.hooks().len(), before);
     fixture.close().await;
@@ -395,5 +395,40 @@ async fn failures_and_phases_are_events_of_the_cluster_and_its_machines() {
         note.starts_with("EnsurePreInstallHook: PreInstall exited with code 1"),
         "{note}"
     );
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn the_only_control_plane_is_not_removed_by_a_deletion_of_its_machine() {
+    let fixture = Fixture::new().await;
+    let first = json!({"ip": "10.0.0.1", "password": "eA=="});
+    fixture.create("a", json!({"machines": [first]})).await;
+    fixture.until_running("a").await;
+    let api = fixture.machine_api();
+    let before = api.get("a-10-0-0-1").await.unwrap();
+    api.delete("a-10-0-0-1", &Default::default()).await.unwrap();
+    let kept = |machine: &outrigger_api::machine::Machine| {
+        let status = machine.status.clone().unwrap_or_default();
+        let message = "the only machine of the control plane is not removed";
+        status.phase == MachinePhase::Terminating && status.message.starts_with(message)
+    };
+    fixture.until_machine("a-10-0-0-1", kept).await;
+    // It stays a part of the cluster.
+    fixture
+        .patch("a", json!({"spec": {"version": "1.1.0"}}))
+        .await;
+    fixture.until_running("a").await;
+    assert!(fixture.hooks().contains(&"PreUpgrade@10.0.0.1".to_owned()));
+    assert_ne!(fixture.machines.files(FIRST).len(), 0);
+    // Another one takes over, so that it can be removed. The spec has it, so that it is added again.
+    let machines = json!([first, {"ip": "10.0.0.2", "password": "eA=="}]);
+    fixture
+        .patch("a", json!({"spec": {"machines": machines}}))
+        .await;
+    let is_new = |machine: &outrigger_api::machine::Machine| {
+        let status = machine.status.clone().unwrap_or_default();
+        machine.metadata.uid != before.metadata.uid && status.phase == MachinePhase::Running
+    };
+    fixture.until_machine("a-10-0-0-1", is_new).await;
     fixture.close().await;
 }

@@ -3,6 +3,7 @@
 use kube::ResourceExt as _;
 use kube::api::ListParams;
 use outrigger_api::condition::Condition;
+use outrigger_cluster::status::ACCEPTED;
 use serde::Serialize;
 
 use super::row::{ClusterRow, cluster_row};
@@ -220,7 +221,8 @@ fn steps(target: &str, conditions: &[Condition]) -> Vec<StepRow> {
         message: condition.message.clone(),
         since: condition.last_transition_time.clone(),
     };
-    conditions.iter().map(row).collect()
+    let steps = conditions.iter().filter(|it| it.kind != ACCEPTED);
+    steps.map(row).collect()
 }
 
 #[cfg(test)]
@@ -252,5 +254,15 @@ mod tests {
         let cells = wide.cells();
         assert_eq!(cells.len(), WideClusterRow::HEADERS.len());
         assert_eq!(cells[5..9], ["-", "stand-in", "-", "-"]);
+    }
+
+    #[test]
+    fn whether_a_spec_is_accepted_is_not_a_step() {
+        let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "", "lastTransitionTime": ""});
+        let conditions = json!([condition("Accepted"), condition("EnsurePreflight")]);
+        let conditions: Vec<Condition> = serde_json::from_value(conditions).unwrap();
+        let steps = steps("cluster", &conditions);
+        let steps: Vec<&str> = steps.iter().map(|step| &*step.step).collect();
+        assert_eq!(steps, ["EnsurePreflight"]);
     }
 }

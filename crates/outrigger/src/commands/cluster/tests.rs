@@ -2,7 +2,7 @@
 
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use outrigger_api::annotation::{ALLOW_DOWNGRADE, FORCE};
+use outrigger_api::annotation::{ALLOW_DOWNGRADE, FORCE, RETRY};
 use outrigger_api::cluster::Cluster;
 use outrigger_api::compat::{self, MIRRORS, tkestack_cluster};
 use outrigger_api::machine::Machine;
@@ -10,7 +10,7 @@ use outrigger_apiserver::server::{Options, Server};
 use serde_json::{Value, json};
 
 use super::watch::Watch;
-use super::{edit, upgrade};
+use super::{edit, retry, upgrade};
 use crate::commands::machine::add;
 use crate::commands::machine::select::find_cluster;
 use crate::commands::plugin::connect::Connection;
@@ -240,5 +240,54 @@ async fn a_name_that_does_not_exist_is_answered_with_the_most_similar_one() {
     assert_eq!(report::text(&error), expected);
     let error = find_cluster(&fixture.connection, "dmo").await.unwrap_err();
     assert_eq!(report::text(&error), expected);
+    fixture.server.close().await;
+}
+
+#[tokio::test]
+async fn a_retry_without_a_failed_step_says_what_the_cluster_waits_for() {
+    let fixture = Fixture::start().await;
+    fixture.create(json!({"name": "a"})).await;
+    let request = async || retry::request(&fixture.connection, "a", "now", false).await;
+    let refusal = async || report::text(&request().await.unwrap_err());
+    let waits = "Error: no step of cluster a has failed\nhint: it waits for ";
+    let expected = format!("{waits}the controller, which has not observed it yet\n");
+    assert_eq!(refusal().await, expected);
+    let flow = |state: &str, completed: bool| {
+        let task = json!({
+            "step": "EnsureCilium", "state": state, "since": "", "message": "exit code 1",
+            "owner": "my-operator", "deadline": "2026-01-01T01:00:00Z",
+        });
+        json!({"name": "Create", "run": "1-Create", "completed": completed, "tasks": [task]})
+    };
+    let set = async |status| drop(fixture.set_status("a", status).await);
+    set(json!({"flow": flow("Running", false)})).await;
+    let expected = format!("{waits}EnsureCilium on the cluster\n");
+    assert_eq!(refusal().await, expected);
+    set(json!({"flow": flow("Delegated", false)})).await;
+    let expected = "EnsureCilium: waiting for my-operator until 2026-01-01T01:00:00Z";
+    assert!(refusal().await.contains(expected));
+    // What failed in an earlier flow is not tried again.
+    set(json!({"phase": "Running", "flow": flow("Failed", true)})).await;
+    assert!(
+        refusal()
+            .await
+            .contains("it is Running, and waits for nothing")
+    );
+    let condition = json!({
+        "type": "Accepted", "status": "False", "reason": "Invalid", "message": "spec.version: no",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    set(json!({"conditions": [condition]})).await;
+    let expected = format!("{waits}another spec: spec.version: no\n");
+    assert_eq!(refusal().await, expected);
+    let annotations = fixture.clusters().get("a").await.unwrap();
+    let annotations = annotations.metadata.annotations.unwrap_or_default();
+    assert!(!annotations.contains_key(RETRY));
+    for state in ["Failed", "Retrying"] {
+        set(json!({"flow": flow(state, false), "conditions": null})).await;
+        request().await.unwrap();
+    }
+    let cluster = fixture.clusters().get("a").await.unwrap();
+    assert_eq!(cluster.metadata.annotations.unwrap()[RETRY], "now");
     fixture.server.close().await;
 }
