@@ -297,6 +297,19 @@ mod tests {
         }
     }
 
+    /// Debug builds of the validator panic instead.
+    #[test]
+    fn a_pattern_that_is_too_large_is_blamed_on_the_schema() {
+        let schema = r#"{"properties": {"a": {"pattern": "((a{1,1000}){1,1000}){1,1000}"}}}"#;
+        assert_eq!(
+            error(schema, Profile::Helm3),
+            "pattern must be a valid regex"
+        );
+        let too_large = boon::CompileError::Bug("it exceeds the size limit".into());
+        let expected = "failed to compile the schema: it exceeds the size limit";
+        assert_eq!(messages::compile(&too_large), expected);
+    }
+
     #[test]
     fn a_schema_that_takes_forever_is_rejected() {
         let mut definitions = String::from(r#""d60": {"type": "string"}"#);

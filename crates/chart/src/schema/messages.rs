@@ -434,6 +434,8 @@ pub(super) fn compile(error: &CompileError) -> String {
             let (regex, url) = (strconv::quote(regex), strconv::quote(url));
             format!("invalid regex {regex} at {url}: {src}")
         }
+        // Its own text asks to report a bug, also for a pattern that is too large.
+        CompileError::Bug(cause) => format!("failed to compile the schema: {cause}"),
         other => other.to_string(),
     }
 }
