@@ -66,6 +66,10 @@ pub fn of_machine(
             set_hook(&mut status.hooks, hook);
         }
         status.facts = report.facts.clone().or(status.facts);
+        if let Some(id) = &report.machine_id {
+            let facts = status.facts.get_or_insert_default();
+            id.clone_into(&mut facts.machine_id);
+        }
         status.host_key = status.host_key.or_else(|| report.host_key.clone());
         status.address = status.address.or_else(|| report.address.clone());
         if let Some(proxy) = &report.proxy {
