@@ -66,6 +66,10 @@ pub fn of_machine(
             set_hook(&mut status.hooks, hook);
         }
         status.facts = report.facts.clone().or(status.facts);
+        if let Some(id) = &report.machine_id {
+            let facts = status.facts.get_or_insert_default();
+            id.clone_into(&mut facts.machine_id);
+        }
         status.host_key = status.host_key.or_else(|| report.host_key.clone());
         status.address = status.address.or_else(|| report.address.clone());
         if let Some(proxy) = &report.proxy {
@@ -96,7 +100,7 @@ pub fn recorded_machine(
     let current = inputs.zip(flow.map(from_status));
     let mut status = match current.filter(|(inputs, record)| record.run == inputs.run.id) {
         Some((inputs, record)) => of_machine(cluster, machine, inputs, &record, &[]),
-        None => idle_machine(machine),
+        None => idle_machine(machine, inputs.is_none()),
     };
     if is_kept && status.message.is_empty() {
         KEPT.clone_into(&mut status.message);
@@ -104,10 +108,13 @@ pub fn recorded_machine(
     status
 }
 
-/// The status of a machine that takes part in no flow.
-fn idle_machine(machine: &Machine) -> MachineStatus {
+/// The status of a machine that takes part in no flow. `is_idle` is whether no flow is due.
+fn idle_machine(machine: &Machine, is_idle: bool) -> MachineStatus {
     let mut status = machine.status.clone().unwrap_or_default();
     let generation = machine.metadata.generation;
+    if is_idle && status.version.is_some() && !is_removed(machine) {
+        status.flow = status.flow.map(finished);
+    }
     let flow = status.flow.clone().unwrap_or_default();
     let mut tasks = flow.tasks.iter();
     status.observed_generation = generation;
@@ -129,6 +136,19 @@ fn idle_machine(machine: &Machine) -> MachineStatus {
         MachinePhase::Pending
     };
     status
+}
+
+/// The record of a flow of which nothing is left to do: that a step failed or waits is what somebody else wrote.
+fn finished(flow: FlowStatus) -> FlowStatus {
+    let Some(name) = FlowName::parse(&flow.name) else {
+        return flow;
+    };
+    let mut record = from_status(&flow);
+    record.tasks.retain(|_, task| task.state.is_finished());
+    FlowStatus {
+        completed: flow.completed,
+        ..to_status(name, &record)
+    }
 }
 
 /// The status of a cluster with a record of a flow.
@@ -239,6 +259,10 @@ pub fn after_pass(
 pub fn idle(cluster: &Cluster, machines: &[&Machine]) -> ClusterStatus {
     let mut status = cluster.status.clone().unwrap_or_default();
     let generation = cluster.metadata.generation;
+    status.flow = status.flow.map(|flow| FlowStatus {
+        completed: true,
+        ..finished(flow)
+    });
     let flow = status.flow.clone().unwrap_or_default();
     status.observed_generation = generation;
     set_conditions(&mut status, &flow, generation, |_| true);
@@ -249,9 +273,15 @@ pub fn idle(cluster: &Cluster, machines: &[&Machine]) -> ClusterStatus {
 }
 
 /// The status of a cluster whose spec is not valid, or whose flow cannot begin.
-pub fn refused(cluster: &Cluster, reason: &str, message: &str, now: &str) -> ClusterStatus {
+pub fn refused(
+    cluster: &Cluster,
+    machines: &[&Machine],
+    (reason, message): (&str, &str),
+    now: &str,
+) -> ClusterStatus {
     let mut status = cluster.status.clone().unwrap_or_default();
     status.observed_generation = cluster.metadata.generation;
+    status.machines = count(machines);
     let accepted = Accepted {
         status: ConditionStatus::False,
         reason,
@@ -259,22 +289,24 @@ pub fn refused(cluster: &Cluster, reason: &str, message: &str, now: &str) -> Clu
     };
     accepted.set(&mut status.conditions, &cluster.metadata, now);
     message.clone_into(&mut status.message);
-    let is_running = status.phase == ClusterPhase::Running;
-    status.phase = if cluster.metadata.deletion_timestamp.is_some() {
-        ClusterPhase::Terminating
-    } else if is_running {
+    status.phase = match recorded_phase(cluster) {
         // The cluster works as it was before the change.
-        ClusterPhase::Running
-    } else {
-        ClusterPhase::Failed
+        phase @ (ClusterPhase::Running | ClusterPhase::Terminating) => phase,
+        _ => ClusterPhase::Failed,
     };
     status
 }
 
 /// The status of a cluster about whose spec nothing can be said yet.
-pub fn undecided(cluster: &Cluster, reason: &str, message: &str, now: &str) -> ClusterStatus {
+pub fn undecided(
+    cluster: &Cluster,
+    machines: &[&Machine],
+    (reason, message): (&str, &str),
+    now: &str,
+) -> ClusterStatus {
     let mut status = cluster.status.clone().unwrap_or_default();
     status.observed_generation = cluster.metadata.generation;
+    status.machines = count(machines);
     let accepted = Accepted {
         status: ConditionStatus::Unknown,
         reason,
@@ -282,10 +314,23 @@ pub fn undecided(cluster: &Cluster, reason: &str, message: &str, now: &str) -> C
     };
     accepted.set(&mut status.conditions, &cluster.metadata, now);
     message.clone_into(&mut status.message);
-    if cluster.metadata.deletion_timestamp.is_some() {
-        status.phase = ClusterPhase::Terminating;
-    }
+    status.phase = recorded_phase(cluster);
     status
+}
+
+/// The phase of a cluster of which nothing is done, by what is recorded.
+fn recorded_phase(cluster: &Cluster) -> ClusterPhase {
+    if lifecycle::is_deleted(cluster) {
+        return ClusterPhase::Terminating;
+    }
+    let is_created = lifecycle::installed_version(cluster).is_some();
+    let flow = lifecycle::current_run(cluster).map(|run| run.flow);
+    match flow {
+        Some(FlowName::Upgrade) if !lifecycle::is_completed(cluster) => ClusterPhase::Upgrading,
+        _ if is_created => ClusterPhase::Running,
+        Some(flow) => phase(flow),
+        None => ClusterPhase::default(),
+    }
 }
 
 /// The status of a cluster whose spec is valid.
@@ -309,8 +354,10 @@ pub fn accepted(cluster: &Cluster, now: &str) -> ClusterStatus {
 
 /// The status of a machine that cannot take part in flows.
 pub fn refused_machine(machine: &Machine, message: &str, now: &str) -> MachineStatus {
-    let mut status = machine.status.clone().unwrap_or_default();
-    status.observed_generation = machine.metadata.generation;
+    let mut status = idle_machine(machine, false);
+    let before = machine.status.iter().flat_map(|it| &it.conditions);
+    let before = before.filter(|it| it.kind == ACCEPTED).cloned();
+    status.conditions.extend(before);
     status.phase = MachinePhase::Failed;
     message.clone_into(&mut status.message);
     let accepted = Accepted {

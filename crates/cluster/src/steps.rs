@@ -111,6 +111,8 @@ pub struct Report {
     pub facts: Option<MachineFacts>,
     /// The host key of the machine, which is required from now on.
     pub host_key: Option<String>,
+    /// The machine id, if the machine was asked for it.
+    pub machine_id: Option<String>,
     /// The address at which the machine was reached, which it keeps from now on.
     pub address: Option<String>,
     /// The same as the host key for the jump host.

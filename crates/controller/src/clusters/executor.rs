@@ -71,9 +71,10 @@ impl Attempts {
         let checked = identities.check(machine, remote.as_ref(), &self.recorded, |other| {
             self.connect_to(other)
         });
-        if let Err(message) = checked.await {
-            return (Report::default(), Err(message));
-        }
+        let machine_id = match checked.await {
+            Ok(machine_id) => machine_id,
+            Err(message) => return (Report::default(), Err(message)),
+        };
         let execution = Execution {
             cluster: &self.cluster,
             machine,
@@ -85,6 +86,7 @@ impl Attempts {
         };
         let (mut report, mut result) = execute(execution, attempt).await;
         if let Target::Machine(name) = &attempt.task.target {
+            report.machine_id = machine_id;
             remotes.report_keys_once(name, &remote, &mut report);
         }
         // It is not kept in memory any longer.

@@ -35,30 +35,30 @@ struct Owner {
 }
 
 impl Identities {
-    /// Fails if the machine is another one that was connected to before, or may be. The first call connects. `recorded` are
-    /// the Machines whose host keys or facts are recorded, and `connect` connects to one.
+    /// Fails if the machine is another one that was connected to before, or may be. The first call connects, and returns the
+    /// machine id. `recorded` are the Machines whose host keys or facts are recorded, and `connect` connects to one.
     pub(crate) async fn check<F>(
         &self,
         machine: &Machine,
         remote: &dyn Remote,
         recorded: &[Arc<Machine>],
         connect: impl Fn(Arc<Machine>) -> F,
-    ) -> Result<(), String>
+    ) -> Result<Option<String>, String>
     where
         F: Future<Output = Result<Arc<dyn Remote>, String>>,
     {
         let owner = Owner::new(machine);
         if self.is_known(&owner) {
-            return Ok(());
+            return Ok(None);
         }
         let ids = match remote.ids().await {
             Ok(ids) => ids,
             // It was compared before, and not all steps need it.
-            Err(_) if recorded_key(machine).is_some() => return Ok(()),
+            Err(_) if recorded_key(machine).is_some() => return Ok(None),
             Err(error) => return Err(error.message),
         };
         let Some(host_key) = remote.host_key() else {
-            return Ok(());
+            return Ok(None);
         };
         let is_compared = recorded_key(machine) == Some(&host_key);
         if is_compared && let Some(first) = other_machine(machine, &ids) {
@@ -80,7 +80,9 @@ impl Identities {
             };
             identity.compare(twin, asked.await)?;
         }
-        self.add(identity)
+        let machine_id = Some(identity.ids.machine.clone());
+        self.add(identity)?;
+        Ok(machine_id.filter(|id| !id.is_empty()))
     }
 
     /// Fails if another Machine has the machine at another address.

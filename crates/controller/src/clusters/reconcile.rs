@@ -163,7 +163,7 @@ impl Reconcile {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             return Err(("Invalid", errors.join("; ")));
         }
-        let machines: Vec<&Machine> = self.machines.values().map(AsRef::as_ref).collect();
+        let machines = self.all();
         if let Some(reason) = lifecycle::refused_downgrade(cluster, &machines) {
             return Err(("Downgrade", format!("spec.version: {reason}")));
         }
@@ -203,7 +203,8 @@ impl Reconcile {
     async fn wait_for_files(&mut self, message: &str) -> Result<(), Error> {
         let cluster = self.cluster();
         let now = format_time(self.now());
-        let undecided = status::undecided(&cluster, READING_FILES, message, &now);
+        let reason = (READING_FILES, message);
+        let undecided = status::undecided(&cluster, &self.all(), reason, &now);
         self.write_cluster_status(&undecided).await?;
         self.requeue_after(Duration::from_secs(1));
         Ok(())
@@ -216,12 +217,17 @@ impl Reconcile {
             return self.release().await;
         }
         let now = format_time(self.now());
-        let refused = status::refused(&cluster, reason, message, &now);
+        let refused = status::refused(&cluster, &self.all(), (reason, message), &now);
         self.write_cluster_status(&refused).await?;
         if !["Invalid", "Downgrade", "VersionSkew", "ControlPlane"].contains(&reason) {
             self.requeue_after(Duration::from_secs(10));
         }
         Ok(())
+    }
+
+    /// All machines of the cluster.
+    fn all(&self) -> Vec<&Machine> {
+        self.machines.values().map(AsRef::as_ref).collect()
     }
 
     /// Whether anything was done on a machine.
@@ -630,9 +636,7 @@ impl Reconcile {
             self.write_recorded(Some(inputs)).await?;
         }
         let cluster = self.cluster();
-        let machines: Vec<Arc<Machine>> = self.machines.values().cloned().collect();
-        let machines: Vec<&Machine> = machines.iter().map(AsRef::as_ref).collect();
-        let new = status::after_pass(&cluster, &machines, inputs, outcome);
+        let new = status::after_pass(&cluster, &self.all(), inputs, outcome);
         self.write_cluster_status(&new).await
     }
 
@@ -640,9 +644,7 @@ impl Reconcile {
     async fn write_idle(&mut self) -> Result<(), Error> {
         self.write_recorded(None).await?;
         let cluster = self.cluster();
-        let machines: Vec<Arc<Machine>> = self.machines.values().cloned().collect();
-        let machines: Vec<&Machine> = machines.iter().map(AsRef::as_ref).collect();
-        let new = status::idle(&cluster, &machines);
+        let new = status::idle(&cluster, &self.all());
         self.write_cluster_status(&new).await
     }
 

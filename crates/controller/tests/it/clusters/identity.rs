@@ -148,6 +148,23 @@ async fn a_machine_with_the_key_of_one_that_does_not_respond_is_another_one_by_i
     fixture.close().await;
 }
 
+/// The facts are gathered later.
+#[tokio::test]
+async fn the_machine_id_is_recorded_with_the_host_key() {
+    let fixture = Fixture::new().await;
+    fixture.machines.set_machine_id(FIRST, "4f1c");
+    fixture.machines.hang(FIRST, "PreInstall");
+    fixture.create("a", json!({})).await;
+    fixture.machines.until_begun(FIRST, "PreInstall").await;
+    let machine = fixture.machine_api().get("a-10-0-0-1").await.unwrap();
+    let status = machine.status.unwrap();
+    let facts = status.facts.unwrap_or_default();
+    assert_eq!((&*facts.machine_id, &*facts.os), ("4f1c", ""));
+    assert!(status.host_key.is_some());
+    fixture.machines.release();
+    fixture.close().await;
+}
+
 /// Removing the finalizer by hand gives up on a machine.
 #[tokio::test]
 async fn a_machine_that_was_deleted_by_hand_is_free() {

@@ -1,6 +1,8 @@
 //! What is recorded decides: everything else in a status follows from it, and from the current spec.
 
 use outrigger_api::cluster::{Cluster, ClusterPhase};
+use outrigger_api::condition::Condition;
+use outrigger_api::flow_status::FlowStatus;
 use outrigger_api::machine::{Machine, MachinePhase};
 use serde_json::json;
 
@@ -60,7 +62,7 @@ async fn a_status_that_somebody_edits_is_written_again_from_the_records() {
     fixture
         .patch_status(fixture.machine_api(), "a-10-0-0-2", edited)
         .await;
-    let kinds = |conditions: &[outrigger_api::condition::Condition]| {
+    let kinds = |conditions: &[Condition]| {
         let summary = conditions
             .iter()
             .map(|it| (it.kind.clone(), it.status, it.reason.clone()));
@@ -87,6 +89,76 @@ async fn a_status_that_somebody_edits_is_written_again_from_the_records() {
                 && status.observed_generation == machine.observed_generation
         })
         .await;
+    fixture.close().await;
+}
+
+/// The record of a flow in which a step failed.
+fn failed(run: &str) -> serde_json::Value {
+    let task = json!({
+        "step": "EnsurePreflight", "state": "Failed", "since": "2026-01-01T00:00:00Z", "message": "edited",
+    });
+    json!({"name": "Create", "run": run, "step": "EnsurePreflight", "tasks": [task]})
+}
+
+#[tokio::test]
+async fn a_running_cluster_does_not_report_failures_that_somebody_wrote_into_its_records() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.until_running("a").await;
+    let before = fixture.hooks().len();
+    let is_true = |flow: Option<FlowStatus>, conditions: &[Condition]| {
+        let flow = flow.unwrap_or_default();
+        flow.step.is_none()
+            && flow.tasks.iter().all(|it| it.message != "edited")
+            && conditions.iter().all(|it| it.reason != "Failed")
+    };
+    let edited = json!({"flow": failed("1-Create")});
+    fixture
+        .patch_status(fixture.machine_api(), "a-10-0-0-2", edited.clone())
+        .await;
+    fixture
+        .until_machine("a-10-0-0-2", |it| {
+            let status = it.status.clone().unwrap();
+            status.phase == MachinePhase::Running
+                && status.message.is_empty()
+                && is_true(status.flow, &status.conditions)
+        })
+        .await;
+    for is_completed in [true, false] {
+        let mut edited = edited.clone();
+        edited["flow"]["completed"] = json!(is_completed);
+        fixture.patch_status(fixture.clusters(), "a", edited).await;
+        fixture
+            .until("a", |it| {
+                let status = it.status.clone().unwrap();
+                status.phase == ClusterPhase::Running
+                    && status.message.is_empty()
+                    && is_true(status.flow, &status.conditions)
+            })
+            .await;
+    }
+    // Nothing is done again.
+    assert_eq!(fixture.hooks().len(), before);
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn a_refused_cluster_does_not_keep_a_phase_that_somebody_wrote() {
+    let fixture = Fixture::new().await;
+    let skip = json!({"features": {"skipConditions": ["EnsureKublet"]}});
+    fixture.create("a", skip).await;
+    let has_phase = |phase: ClusterPhase| {
+        move |it: &Cluster| {
+            let status = it.status.clone().unwrap_or_default();
+            status.phase == phase
+                && status.machines.is_empty()
+                && status.message.contains("EnsureKublet")
+        }
+    };
+    fixture.until("a", has_phase(ClusterPhase::Failed)).await;
+    let edited = json!({"phase": "Running", "message": "edited", "machines": {"Running": 3}});
+    fixture.patch_status(fixture.clusters(), "a", edited).await;
+    fixture.until("a", has_phase(ClusterPhase::Failed)).await;
     fixture.close().await;
 }
 
