@@ -248,9 +248,15 @@ impl Controller {
     }
 
     fn handle_outcome(&mut self, key: &Key, outcome: Outcome) {
-        let uid = outcome.uid.as_deref();
-        let unwritten = (!outcome.is_written).then(|| outcome.status.clone());
-        if !self.index.store(key, uid, unwritten, outcome.retry) {
+        let reconciled = outcome.reconciled;
+        let uid = reconciled.metadata.uid.as_deref();
+        let unwritten = (!outcome.is_written).then_some(outcome.status);
+        let written = outcome.written_status;
+        let has_written_status = written.is_some();
+        if !self
+            .index
+            .store(key, uid, written, unwritten, outcome.retry)
+        {
             return;
         }
         if let Some(plugin) = outcome.written {
@@ -263,7 +269,11 @@ impl Controller {
             }
             self.enqueue(enqueued);
         }
-        if outcome.is_written && self.index.keep_status(key, &outcome.status) {
+        // If the status could not be restored, that is retried with backoff.
+        let found = self.index.plugin(key).map(|plugin| &plugin.status);
+        let is_unread =
+            has_written_status || found.is_some_and(|found| *found != reconciled.status);
+        if self.index.keep_status(key, reconciled.status.as_ref()) && is_unread {
             self.queue.add(WorkItem::Plugin(key.clone()));
         }
         if let Some(read) = outcome.read

@@ -17,6 +17,7 @@ use crate::objects::{ChildPlugin, InstalledRecord, Kind, ObjectHealth, Objects, 
 use crate::observed::{
     Dependent, Observed, ObservedDependency, ObservedObjects, RetryState, modified_text,
 };
+use crate::pending_status;
 use crate::references::{self, References};
 use crate::release_claims::ReleaseClaims;
 use crate::release_ref::{ClusterRef, RELEASE_NAME, RELEASE_NAMESPACE, ReleaseRef};
@@ -28,6 +29,8 @@ struct Entry {
     plugin: Arc<Plugin>,
     /// A status that is newer than the written one.
     unwritten: Option<PluginStatus>,
+    /// The status that the controller wrote last, if someone else changed it since.
+    replaced: Option<PluginStatus>,
     retry: RetryState,
 }
 
@@ -70,10 +73,12 @@ impl Index {
         let entry = self.plugins.entry(key.clone()).or_insert_with(|| Entry {
             plugin: Arc::clone(&plugin),
             unwritten: None,
+            replaced: None,
             retry: RetryState::default(),
         });
         if entry.plugin.metadata.uid != plugin.metadata.uid {
             entry.unwritten = None;
+            entry.replaced = None;
             entry.retry = RetryState::default();
         }
         entry.plugin = Arc::clone(&plugin);
@@ -146,6 +151,7 @@ impl Index {
         &mut self,
         key: &Key,
         uid: Option<&str>,
+        written: Option<PluginStatus>,
         unwritten: Option<PluginStatus>,
         retry: RetryState,
     ) -> bool {
@@ -153,23 +159,49 @@ impl Index {
         let Some(entry) = entry.filter(|entry| entry.plugin.metadata.uid.as_deref() == uid) else {
             return false;
         };
+        if written.is_some() {
+            entry.replaced = written;
+        }
         entry.unwritten = unwritten;
         entry.retry = retry;
         true
     }
 
-    /// Keeps the status that the controller knows if someone else changed it: what others write is not observed. Returns
-    /// whether they did, so that it is to be written again.
-    pub(crate) fn keep_status(&mut self, key: &Key, known: &PluginStatus) -> bool {
+    /// Keeps the status that the controller wrote last if someone else changed it: what others write is not observed.
+    /// Returns whether they did, so that it is to be written again. `known` is the status before the change.
+    pub(crate) fn keep_status(&mut self, key: &Key, known: Option<&PluginStatus>) -> bool {
         let Some(entry) = self.plugins.get_mut(key) else {
             return false;
         };
-        let written = entry.plugin.status.as_ref();
-        if !status::is_foreign(&entry.plugin) || written.is_none() || written == Some(known) {
+        let found = entry.plugin.status.as_ref();
+        let known = entry.replaced.as_ref().or(known);
+        if found == known {
+            entry.replaced = None;
             return false;
         }
-        entry.unwritten.get_or_insert_with(|| known.clone());
+        let known = known.cloned().unwrap_or_default();
+        let unwritten = entry.unwritten.get_or_insert_with(|| known.clone());
+        if found.is_none_or(|found| found.input_digest.is_none()) {
+            // Another controller may have begun to change the release: it is compared with its inputs again.
+            unwritten.input_digest = None;
+        }
+        entry.replaced = Some(known);
         true
+    }
+
+    /// Drops the status of a plugin that is observed for the first time if someone else wrote to it, or removed something
+    /// from it: it is derived anew.
+    pub(crate) fn drop_edited_status(&mut self, key: &Key) {
+        let is_edited = |entry: &Entry| {
+            let status = entry.plugin.status.as_ref();
+            status::is_edited(&entry.plugin)
+                || status.is_some_and(|status| !pending_status::is_complete(status))
+        };
+        let entry = self.plugins.get_mut(key);
+        if let Some(entry) = entry.filter(|entry| is_edited(entry)) {
+            entry.replaced = Some(PluginStatus::default());
+            entry.unwritten = Some(PluginStatus::default());
+        }
     }
 
     /// Handles the end of a list of objects. Enqueues all plugins with objects of the kind: those that are missing are not
@@ -255,6 +287,7 @@ impl Index {
             lineage: self.lineage(key, plugin),
             objects: self.observe_objects(entry, &status, &cluster, now),
             status,
+            replaced: entry.replaced.clone(),
             retry: entry.retry.clone(),
             are_references_current: self.references.is_current(key),
             now,
@@ -292,7 +325,7 @@ impl Index {
                 let other = Key::of_dependency(dependency, key);
                 ObservedDependency {
                     dependency: dependency.clone(),
-                    plugin: self.plugin(&other).cloned(),
+                    plugin: self.plugins.get(&other).map(Entry::plugin),
                     key: other,
                 }
             })
@@ -537,6 +570,15 @@ impl Entry {
         self.unwritten.as_ref().or(self.plugin.status.as_ref())
     }
 
+    /// The plugin, with the status that the controller knows if someone else changed it.
+    fn plugin(&self) -> Arc<Plugin> {
+        let mut plugin = Arc::clone(&self.plugin);
+        if self.replaced.is_some() {
+            Arc::make_mut(&mut plugin).status = self.status().cloned();
+        }
+        plugin
+    }
+
     fn kinds(&self) -> impl Iterator<Item = Kind> {
         let status = self.status().into_iter();
         status.flat_map(|status| {
@@ -641,7 +683,6 @@ fn needs_reconcile(before: &Plugin, after: &Plugin) -> bool {
         || is_deleted(before) != is_deleted(after)
         || before.metadata.annotations != after.metadata.annotations
         || before.metadata.finalizers != after.metadata.finalizers
-        || after.status.is_none() && before.status.is_some()
 }
 
 /// The part of a plugin that affects dependents and parents.

@@ -97,6 +97,8 @@ struct Mirror<S: Source> {
     now: fn() -> Timestamp,
     objects: HashMap<Key, DynamicObject>,
     mirrors: HashMap<Key, S::Mirror>,
+    /// The statuses of objects that cannot be mirrored.
+    rejected: HashMap<Key, Value>,
 }
 
 impl<S: Source> Mirror<S> {
@@ -108,6 +110,7 @@ impl<S: Source> Mirror<S> {
             now,
             objects: HashMap::new(),
             mirrors: HashMap::new(),
+            rejected: HashMap::new(),
         }
     }
 
@@ -156,7 +159,9 @@ impl<S: Source> Mirror<S> {
                 self.sync_status(&key).await
             }
             Event::Delete(object) => {
-                self.objects.remove(&key(&object.metadata));
+                let key = key(&object.metadata);
+                self.objects.remove(&key);
+                self.rejected.remove(&key);
                 Ok(())
             }
             Event::Init | Event::InitDone => Ok(()),
@@ -176,7 +181,8 @@ impl<S: Source> Mirror<S> {
                 // Deleted although its owner exists: recreate it.
                 match self.objects.get(&key) {
                     Some(object) if object.metadata.deletion_timestamp.is_none() => {
-                        self.apply_mirror(&key).await
+                        self.apply_mirror(&key).await?;
+                        self.sync_status(&key).await
                     }
                     _ => Ok(()),
                 }
@@ -185,8 +191,9 @@ impl<S: Source> Mirror<S> {
         }
     }
 
-    /// Creates or updates the mirror of an object.
-    async fn apply_mirror(&self, key: &Key) -> Result<(), Error> {
+    /// Creates or updates the mirror of an object, or records why that is impossible.
+    async fn apply_mirror(&mut self, key: &Key) -> Result<(), Error> {
+        self.rejected.remove(key);
         let Some(object) = self.objects.get(key) else {
             return Ok(());
         };
@@ -196,7 +203,8 @@ impl<S: Source> Mirror<S> {
             Err(error) => {
                 let now = format_time((self.now)());
                 let status = self.kind.rejected_status(&value, &error, &now);
-                return self.write_status(key, object, status).await;
+                self.rejected.insert(key.clone(), status);
+                return Ok(());
             }
         };
         let metadata = mirror.meta_mut();
@@ -213,7 +221,8 @@ impl<S: Source> Mirror<S> {
             let message =
                 format!("a {kind} of this name exists and does not belong to this object");
             let status = json!({"phase": "Failed", "message": message});
-            return self.write_status(key, object, status).await;
+            self.rejected.insert(key.clone(), status);
+            return Ok(());
         }
         let parameters = PatchParams::apply(FIELD_MANAGER).force();
         let applied = api
@@ -223,20 +232,25 @@ impl<S: Source> Mirror<S> {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(reply)) if reply.code == 422 || reply.code == 400 => {
                 let status = json!({"phase": "Failed", "message": reply.message});
-                self.write_status(key, object, status).await
+                self.rejected.insert(key.clone(), status);
+                Ok(())
             }
             Err(error) => Err(Error::Api(error)),
         }
     }
 
-    /// Translates the status of a mirror back to its object.
+    /// Writes the status of an object: the translated status of its mirror, or why it has none.
     async fn sync_status(&self, key: &Key) -> Result<(), Error> {
-        let (Some(object), Some(mirror)) = (self.objects.get(key), self.mirrors.get(key)) else {
+        let Some(object) = self.objects.get(key) else {
             return Ok(());
         };
-        if !is_owned(mirror, object) {
-            return Ok(());
+        if let Some(status) = self.rejected.get(key) {
+            return self.write_status(key, object, status.clone()).await;
         }
+        let mirror = self.mirrors.get(key);
+        let Some(mirror) = mirror.filter(|mirror| is_owned(*mirror, object)) else {
+            return Ok(());
+        };
         let status = self.kind.status(&self.value(object), mirror);
         self.write_status(key, object, status).await
     }

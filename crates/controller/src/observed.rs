@@ -24,6 +24,8 @@ pub(crate) struct Observed {
     pub(crate) plugin: Arc<Plugin>,
     /// The latest status, which may not have been written yet.
     pub(crate) status: PluginStatus,
+    /// The status that the controller wrote last, if someone else changed it since.
+    pub(crate) replaced: Option<PluginStatus>,
     pub(crate) dependencies: Vec<ObservedDependency>,
     /// The path from the plugin through its dependencies back to itself, if there is one.
     pub(crate) cycle: Option<Vec<Key>>,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use outrigger_api::condition::ConditionStatus;
-use outrigger_api::plugin::{Phase, PluginStatus};
+use outrigger_api::plugin::{Phase, PluginKind, PluginStatus};
 use outrigger_api::reason::Reason;
 
 use crate::conditions::{
@@ -206,14 +206,10 @@ impl PendingStatus {
     }
 
     pub(crate) fn mark_rendered(&mut self, objects: usize) {
-        let message = match objects {
-            1 => "1 object".to_owned(),
-            count => format!("{count} objects"),
-        };
         self.set_condition(ConditionUpdate::mark_true(
             RENDERED,
             Reason::Rendered,
-            message,
+            object_count(objects),
         ));
     }
 
@@ -309,4 +305,31 @@ impl PendingStatus {
             self.set_condition(update);
         }
     }
+}
+
+fn object_count(objects: usize) -> String {
+    match objects {
+        1 => "1 object".to_owned(),
+        count => format!("{count} objects"),
+    }
+}
+
+/// Whether a status that says which inputs are installed has all that is written together with them.
+pub(crate) fn is_complete(status: &PluginStatus) -> bool {
+    if status.input_digest.is_none() {
+        return true;
+    }
+    let condition = |kind| conditions::find(&status.conditions, kind);
+    let objects = condition(RENDERED).map(|rendered| rendered.message.as_str());
+    let is_chart = status.kind == Some(PluginKind::Helm);
+    objects == Some(&object_count(status.inventory.len()))
+        && [FETCHED, APPLIED, HEALTHY, READY]
+            .iter()
+            .all(|kind| condition(kind).is_some())
+        && status.revision.is_some()
+        && status.installed_generation.is_some()
+        && status.namespace.is_some()
+        && status.release_name.is_some()
+        && status.kind.is_some()
+        && (!is_chart || status.chart.is_some() && status.version.is_some())
 }

@@ -34,10 +34,12 @@ use crate::resolution::Resolution;
 /// The result of a reconcile.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Of the plugin that was reconciled.
-    pub(crate) uid: Option<String>,
+    /// The plugin as it was at the start.
+    pub(crate) reconciled: Arc<Plugin>,
     /// The plugin after the last write, if there was one.
     pub(crate) written: Option<Box<Plugin>>,
+    /// The status that was written last, if one was.
+    pub(crate) written_status: Option<PluginStatus>,
     /// Whether the written plugin has a spec or annotations that this reconcile does not know.
     pub(crate) is_superseded: bool,
     pub(crate) status: PluginStatus,
@@ -58,6 +60,7 @@ struct Reconcile {
     /// The plugin on the server, as far as known.
     current: Arc<Plugin>,
     has_written: bool,
+    written_status: Option<PluginStatus>,
     requeue_at: Option<Instant>,
     read: Option<ReadVersions>,
     /// The digest of the inputs that are being installed.
@@ -85,6 +88,7 @@ pub(crate) async fn run(
         retry: observed.retry.clone(),
         current: Arc::clone(&observed.plugin),
         has_written: false,
+        written_status: None,
         requeue_at: None,
         read: None,
         attempted_inputs: None,
@@ -384,8 +388,9 @@ impl Reconcile {
         let is_superseded = is_superseded(reconciled, &self.current)
             || reconciled.metadata.annotations != self.current.metadata.annotations;
         Outcome {
-            uid: reconciled.metadata.uid.clone(),
+            reconciled: Arc::clone(reconciled),
             is_superseded,
+            written_status: self.written_status,
             written: self
                 .has_written
                 .then(|| Box::new(Plugin::clone(&self.current))),

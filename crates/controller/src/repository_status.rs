@@ -1,4 +1,5 @@
-//! Reports the charts of each Repository in its status: when the Repository changes, and at every resync.
+//! Reports the charts of each Repository in its status: when the Repository changes, and at every resync. What someone
+//! else writes to the status is replaced.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use outrigger_api::reason::Reason;
 use outrigger_api::repository::{ChartVersions, Repository, RepositoryStatus};
 use outrigger_repository::Index;
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::Options;
 use crate::backoff::Backoff;
@@ -20,6 +22,7 @@ use crate::error::{error_chain, with_hint};
 use crate::sources::{Error, Sources};
 use crate::status::{FIELD_MANAGER, merge_patch, patch_params};
 use crate::task::{AbortOnDrop, spawn};
+use crate::watch_event::parse_resource_version;
 
 /// Limits of what a status lists.
 const MAX_CHARTS: usize = 500;
@@ -33,11 +36,18 @@ const BACKOFF: Backoff = Backoff {
 /// The generation of a repository, and the refresh that was requested last.
 type Version = (Option<i64>, Option<String>);
 
+/// The task of a repository, and where it gets the repository from.
+struct Task {
+    version: Version,
+    repository: watch::Sender<Repository>,
+    _running: AbortOnDrop,
+}
+
 /// Runs one task per repository, so that a slow one does not delay the others.
 pub(crate) async fn run(sources: Sources, options: Options) {
     let api: Api<Repository> = Api::all(sources.client.clone());
     let mut events = std::pin::pin!(watcher(api, Config::default()));
-    let mut tasks: HashMap<String, (Version, AbortOnDrop)> = HashMap::new();
+    let mut tasks: HashMap<String, Task> = HashMap::new();
     let mut listed: Vec<String> = Vec::new();
     let mut failures = 0;
     while let Some(event) = events.next().await {
@@ -50,18 +60,22 @@ pub(crate) async fn run(sources: Sources, options: Options) {
                 listed.push(name.clone());
                 // `repository update` sets the annotation.
                 let refresh_request = repository.annotations().get(REFRESH).cloned();
-                let generation = (repository.metadata.generation, refresh_request);
-                if tasks
-                    .get(&name)
-                    .is_some_and(|(known, _)| *known == generation)
-                {
+                let version = (repository.metadata.generation, refresh_request);
+                if let Some(task) = tasks.get(&name).filter(|task| task.version == version) {
+                    task.repository.send_replace(repository);
                     continue;
                 }
-                if generation.1.is_some() {
+                if version.1.is_some() {
                     sources.fetcher.refresh();
                 }
-                let task = refresh(sources.clone(), options.clone(), repository);
-                tasks.insert(name, (generation, spawn(task)));
+                let (sender, changes) = watch::channel(repository);
+                let refreshing = refresh(sources.clone(), options.clone(), changes);
+                let task = Task {
+                    version,
+                    repository: sender,
+                    _running: spawn(refreshing),
+                };
+                tasks.insert(name, task);
             }
             Ok(Event::Delete(repository)) => {
                 tasks.remove(&repository.name_any());
@@ -72,35 +86,113 @@ pub(crate) async fn run(sources: Sources, options: Options) {
 }
 
 /// Refreshes the status of one repository periodically.
-async fn refresh(sources: Sources, options: Options, repository: Repository) {
-    let mut written = repository.status.clone();
+async fn refresh(sources: Sources, options: Options, changes: watch::Receiver<Repository>) {
+    let mut reporter = Reporter::new(sources.client.clone(), changes);
     let mut failures = 0;
     loop {
+        let repository = reporter.repository.clone();
         let mut fetch = Box::pin(fetch_index(&sources, &repository));
         let early = tokio::time::timeout(options.status_delay, &mut fetch).await;
         let fetched = if let Ok(fetched) = early {
             fetched
         } else {
-            let next = waiting_status(&repository, written.clone(), options.now);
-            let result = write(&sources.client, &repository, written.as_ref(), &next).await;
-            if result.is_ok() {
-                written = Some(next);
-            }
+            let before = reporter.reported.clone();
+            let next = waiting_status(&repository, before, options.now);
+            // If this fails, the next status will be written instead.
+            let _ = reporter.report(next).await;
             fetch.await
         };
-        failures = if fetched.is_ok() { 0 } else { failures + 1 };
-        let before = written.clone().unwrap_or_default();
+        let before = reporter.reported.clone().unwrap_or_default();
         let mut next = next_status(before, &repository, &fetched, options.now);
         next.refresh_handled = repository.annotations().get(REFRESH).cloned();
-        match write(&sources.client, &repository, written.as_ref(), &next).await {
-            Ok(()) => written = Some(next),
-            Err(error) => tracing::info!(%error, "failed to write repository status"),
-        }
+        let written = reporter.report(next).await;
+        let has_failed = fetched.is_err() || written.is_err();
+        failures = if has_failed { failures + 1 } else { 0 };
         let delay = match failures {
             0 => options.resync_period,
             failures => BACKOFF.delay(failures),
         };
-        tokio::time::sleep(delay).await;
+        // A status that cannot be restored is written after the next fetch.
+        if tokio::time::timeout(delay, reporter.keep_status())
+            .await
+            .is_ok()
+        {
+            tokio::time::sleep(BACKOFF.delay(1)).await;
+        }
+    }
+}
+
+/// Writes the status of one repository.
+struct Reporter {
+    client: Client,
+    changes: watch::Receiver<Repository>,
+    /// The repository on the server, as far as known.
+    repository: Repository,
+    /// The status that it should have.
+    reported: Option<RepositoryStatus>,
+}
+
+impl Reporter {
+    fn new(client: Client, mut changes: watch::Receiver<Repository>) -> Self {
+        let repository = changes.borrow_and_update().clone();
+        Self {
+            client,
+            reported: repository.status.clone(),
+            repository,
+            changes,
+        }
+    }
+
+    async fn report(&mut self, status: RepositoryStatus) -> Result<(), kube::Error> {
+        self.reported = Some(status);
+        self.write().await
+    }
+
+    /// Writes the status if it differs from the one on the server.
+    async fn write(&mut self) -> Result<(), kube::Error> {
+        self.observe();
+        let value = |status: &RepositoryStatus| serde_json::to_value(status).unwrap_or_default();
+        let value = |status: Option<&RepositoryStatus>| status.map_or_else(|| json!({}), value);
+        let before = value(self.repository.status.as_ref());
+        let Some(change) = merge_patch(&before, &value(self.reported.as_ref())) else {
+            return Ok(());
+        };
+        let api: Api<Repository> = Api::all(self.client.clone());
+        let parameters = patch_params(FIELD_MANAGER);
+        let (name, patch) = (self.repository.name_any(), json!({"status": change}));
+        let written = api
+            .patch_status(&name, &parameters, &Patch::Merge(&patch))
+            .await;
+        match written {
+            Ok(repository) => {
+                self.repository = repository;
+                Ok(())
+            }
+            Err(error) => {
+                tracing::info!(%error, "failed to write repository status");
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes over what the watch reports, unless it is older than what was written.
+    fn observe(&mut self) {
+        let version = |repository: &Repository| {
+            parse_resource_version(repository.metadata.resource_version.as_deref())
+        };
+        let observed = self.changes.borrow_and_update();
+        if version(&observed) > version(&self.repository) {
+            self.repository = observed.clone();
+        }
+    }
+
+    /// Replaces what someone else writes to the status. Returns when that fails.
+    async fn keep_status(&mut self) {
+        while self.changes.changed().await.is_ok() {
+            if self.write().await.is_err() {
+                return;
+            }
+        }
     }
 }
 
@@ -174,24 +266,4 @@ fn charts(index: &Index) -> Vec<ChartVersions> {
                 .collect(),
         })
         .collect()
-}
-
-/// Writes the status if it differs from the written one.
-async fn write(
-    client: &Client,
-    repository: &Repository,
-    written: Option<&RepositoryStatus>,
-    next: &RepositoryStatus,
-) -> Result<(), kube::Error> {
-    let value = |status: &RepositoryStatus| serde_json::to_value(status).unwrap_or_default();
-    let before = written.map_or_else(|| json!({}), value);
-    let Some(change) = merge_patch(&before, &value(next)) else {
-        return Ok(());
-    };
-    let api: Api<Repository> = Api::all(client.clone());
-    let parameters = patch_params(FIELD_MANAGER);
-    let (name, patch) = (repository.name_any(), json!({"status": change}));
-    let patch = Patch::Merge(&patch);
-    api.patch_status(&name, &parameters, &patch).await?;
-    Ok(())
 }

@@ -21,23 +21,28 @@ pub(crate) fn patch_params(manager: &str) -> PatchParams {
     }
 }
 
-/// Keeps of the managed fields only who else writes the status. The rest is unused, and the larger half of an object.
-pub(crate) fn keep_foreign_managers(metadata: &mut ObjectMeta) {
-    let entries = metadata.managed_fields.take().into_iter().flatten();
-    let is_foreign = |entry: &ManagedFieldsEntry| {
-        entry.subresource.as_deref() == Some("status")
-            && entry.manager.as_deref() != Some(FIELD_MANAGER)
-    };
-    let foreign = entries.filter(is_foreign).map(|entry| ManagedFieldsEntry {
-        fields_v1: None,
-        ..entry
-    });
-    let foreign: Vec<ManagedFieldsEntry> = foreign.collect();
-    metadata.managed_fields = (!foreign.is_empty()).then_some(foreign);
+/// Keeps of the managed fields only who else wrote to the status since the controller did. The rest is unused, and the
+/// larger half of an object.
+pub(crate) fn keep_status_editors(metadata: &mut ObjectMeta) {
+    let mut entries = metadata.managed_fields.take().unwrap_or_default();
+    entries.retain(|entry| entry.subresource.as_deref() == Some("status"));
+    let is_ours = |entry: &ManagedFieldsEntry| entry.manager.as_deref() == Some(FIELD_MANAGER);
+    let time = |entry: &ManagedFieldsEntry| entry.time.as_ref().map(|time| time.0);
+    let written_at = entries
+        .iter()
+        .filter(|entry| is_ours(entry))
+        .map(time)
+        .max();
+    entries.retain(|entry| !is_ours(entry) && Some(time(entry)) >= written_at);
+    for entry in &mut entries {
+        entry.fields_v1 = None;
+    }
+    metadata.managed_fields = (!entries.is_empty()).then_some(entries);
 }
 
-/// Whether someone else has written to the status of a watched plugin.
-pub(crate) fn is_foreign(plugin: &Plugin) -> bool {
+/// Whether someone else wrote to the status of a watched plugin since the controller did. What they removed does not
+/// count, and times are in seconds: while the controller runs, it compares statuses instead.
+pub(crate) fn is_edited(plugin: &Plugin) -> bool {
     plugin.metadata.managed_fields.is_some()
 }
 
@@ -155,6 +160,34 @@ mod tests {
         plugin.metadata.resource_version = Some("7".to_owned());
         plugin.status = status;
         plugin
+    }
+
+    #[test]
+    fn only_managers_that_wrote_to_the_status_after_the_controller_are_editors() {
+        let editors = |entries: Value| {
+            let mut metadata: ObjectMeta =
+                serde_json::from_value(json!({"managedFields": entries})).unwrap();
+            keep_status_editors(&mut metadata);
+            let editors = metadata.managed_fields.into_iter().flatten();
+            editors
+                .filter_map(|entry| entry.manager)
+                .collect::<Vec<_>>()
+        };
+        let entry = |manager: &str, second: u32| {
+            let time = format!("2026-01-01T00:00:0{second}Z");
+            json!({"manager": manager, "subresource": "status", "time": time})
+        };
+        let spec = json!({"manager": "kubectl", "time": "2026-01-01T00:00:09Z"});
+        assert_eq!(editors(json!([entry("outrigger", 5), spec])), [""; 0]);
+        assert_eq!(
+            editors(json!([entry("outrigger", 5), entry("edit", 4)])),
+            [""; 0]
+        );
+        assert_eq!(
+            editors(json!([entry("edit", 5), entry("outrigger", 5)])),
+            ["edit"]
+        );
+        assert_eq!(editors(json!([entry("edit", 1)])), ["edit"]);
     }
 
     #[test]

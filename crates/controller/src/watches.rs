@@ -90,7 +90,7 @@ pub(crate) fn plugins(
         watcher(api, Config::default().page_size(PLUGINS_PER_PAGE)),
         sender,
         move |event| {
-            let event = deserialized(event, status::keep_foreign_managers)?;
+            let event = deserialized(event, status::keep_status_editors)?;
             Some(WatchEvent::Plugin(namespace.clone(), event))
         },
     ))

@@ -112,13 +112,15 @@ impl Controller {
             superseded.send_replace(true);
         }
         self.enqueue(enqueued);
-        // The watch may report the writes of a running task before the task ends.
-        let is_running = self.superseded.contains_key(&key);
-        if let Some(before) = before.filter(|before| !is_running && before.metadata.uid == uid)
-            && let Some(known) = &before.status
-            && self.index.keep_status(&key, known)
-        {
-            self.enqueue(Enqueued::from([key]));
+        match before.filter(|before| before.metadata.uid == uid) {
+            None => self.index.drop_edited_status(&key),
+            // The watch may report the writes of a running task before the task ends.
+            Some(_) if self.superseded.contains_key(&key) => {}
+            Some(before) => {
+                if self.index.keep_status(&key, before.status.as_ref()) {
+                    self.enqueue(Enqueued::from([key]));
+                }
+            }
         }
         if self.has_synced() {
             self.watch_references();

@@ -49,6 +49,7 @@ fn observed(plugin: Plugin) -> Observed {
         key: Key::of(&plugin),
         status: plugin.status.clone().unwrap_or_default(),
         plugin: Arc::new(plugin),
+        replaced: None,
         dependencies: Vec::new(),
         cycle: None,
         dependents: Vec::new(),

@@ -159,7 +159,13 @@ fn a_recreated_plugin_starts_with_a_new_retry_state() {
         transient_failures: 3,
         ..RetryState::default()
     };
-    assert!(index.store(&key("db"), Some("db"), Some(PluginStatus::default()), retry));
+    assert!(index.store(
+        &key("db"),
+        Some("db"),
+        None,
+        Some(PluginStatus::default()),
+        retry
+    ));
     let mut recreated = plugin("db", 2, &[]);
     recreated.metadata.uid = Some("another".to_owned());
     check(&index.apply(recreated), &["db"]);
@@ -176,11 +182,11 @@ fn the_outcome_for_a_deleted_plugin_does_not_apply_to_one_created_under_its_name
     };
     index.apply(plugin("db", 1, &[]));
     index.delete(&key("db"));
-    assert!(!index.store(&key("db"), Some("db"), None, retry.clone()));
+    assert!(!index.store(&key("db"), Some("db"), None, None, retry.clone()));
     let mut recreated = plugin("db", 2, &[]);
     recreated.metadata.uid = Some("another".to_owned());
     index.apply(recreated);
-    assert!(!index.store(&key("db"), Some("db"), None, retry));
+    assert!(!index.store(&key("db"), Some("db"), None, None, retry));
     let observed = index.observe(&key("db"), Instant::now()).unwrap();
     assert_eq!(observed.retry.transient_failures, 0);
 }

@@ -40,7 +40,7 @@ impl Reconcile {
     }
 
     fn record_write(&mut self, mut plugin: Plugin) {
-        status::keep_foreign_managers(&mut plugin.metadata);
+        status::keep_status_editors(&mut plugin.metadata);
         self.current = Arc::new(plugin);
         self.has_written = true;
     }
@@ -56,6 +56,7 @@ impl Reconcile {
         .await?;
         if let Some(plugin) = written {
             self.record_write(plugin);
+            self.written_status = Some(self.pending.status.clone());
         }
         Ok(())
     }
@@ -99,13 +100,7 @@ impl Reconcile {
         }
         self.emit_transition();
         match self.write_status().await {
-            Ok(()) => {
-                self.retry.deferred_since = None;
-                if self.current.status.as_ref() != Some(&self.pending.status) {
-                    // Someone else changed the status since it was read.
-                    self.requeue_by(Instant::now() + self.ctx.options.backoff.initial);
-                }
-            }
+            Ok(()) => self.retry.deferred_since = None,
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             // It changed, or was deleted and created anew.
             Err(kube::Error::Api(status)) if status.code == 409 => {
@@ -121,7 +116,8 @@ impl Reconcile {
 
     /// Until when the write is deferred, because the phase or its message will probably change soon.
     fn deferred_until(&mut self) -> Option<Instant> {
-        if self.is_write_due || !status::is_deferrable(self.pending.status.phase) {
+        let is_edited = self.observed.replaced.is_some();
+        if self.is_write_due || is_edited || !status::is_deferrable(self.pending.status.phase) {
             return None;
         }
         if self.current.status.as_ref() == Some(&self.pending.status) {
@@ -143,11 +139,9 @@ impl Reconcile {
     /// Emits an event if the written phase or revision changes.
     fn emit_transition(&self) {
         let status = &self.pending.status;
-        let before = if status::is_foreign(&self.current) {
-            Some(&self.observed.status)
-        } else {
-            self.current.status.as_ref()
-        };
+        let found = self.observed.plugin.status.as_ref();
+        let before = self.written_status.as_ref();
+        let before = before.or(self.observed.replaced.as_ref()).or(found);
         let (phase_before, revision_before) = match before {
             Some(before) => (before.phase, before.revision),
             None => (Phase::Pending, None),

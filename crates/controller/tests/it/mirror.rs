@@ -190,3 +190,47 @@ async fn a_tkestack_cluster_is_mirrored_and_gets_its_status() {
         .unwrap();
     harness.close().await;
 }
+
+/// Of an object with a mirror, and of one that cannot be converted and has none.
+#[tokio::test]
+async fn the_edited_status_of_a_mirrored_object_is_restored() {
+    let harness = compat_harness().await;
+    let kind = ForeignKind::KubeGemsBundle;
+    let spec =
+        json!({"kind": "helm", "url": harness.repo(), "chart": "config", "version": "1.0.0"});
+    create(&harness, kind, "bundle-a", spec).await;
+    let spec = json!({"kind": "unknown", "url": harness.repo(), "chart": "config"});
+    create(&harness, kind, "bundle-b", spec).await;
+    for (name, phase, lie) in [
+        (
+            "bundle-a",
+            "Installed",
+            json!({"phase": "Failed", "message": "hacked", "version": "6.6.6"}),
+        ),
+        (
+            "bundle-b",
+            "Failed",
+            json!({"phase": "Installed", "message": ""}),
+        ),
+        ("bundle-b", "Failed", json!(null)),
+    ] {
+        let before = until(&harness, kind, name, phase).await.data["status"].clone();
+        let patch = json!({"status": lie});
+        let patch = Patch::Merge(&patch);
+        let patched = api(&harness, kind)
+            .patch_status(name, &PatchParams::default(), &patch)
+            .await;
+        assert_ne!(patched.unwrap().data["status"], before);
+        let is_restored = |object: Option<&DynamicObject>| {
+            object.is_some_and(|object| object.data["status"] == before)
+        };
+        let restored = await_condition(api(&harness, kind), name, is_restored);
+        let restored = tokio::time::timeout(TIMEOUT, restored).await;
+        assert!(
+            restored.is_ok(),
+            "{name}: {:#?}",
+            api(&harness, kind).get(name).await
+        );
+    }
+    harness.close().await;
+}

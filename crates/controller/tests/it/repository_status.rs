@@ -6,7 +6,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
 use outrigger_api::condition::Condition;
-use outrigger_api::repository::{Repository, RepositorySpec};
+use outrigger_api::repository::{Repository, RepositorySpec, RepositoryStatus};
 use outrigger_testing::embedded_api::charts;
 use serde_json::json;
 
@@ -113,5 +113,54 @@ async fn a_missing_credentials_secret_is_reported() {
     let repository = until(&harness, "charts", "CredentialsMissing").await;
     let message = &ready(&repository).unwrap().message;
     assert!(message.contains("default/login"), "{message}");
+    harness.close().await;
+}
+
+/// Writes to the status of a Repository, as `kubectl edit --subresource=status` does.
+async fn edit_status(harness: &Harness, name: &str, status: serde_json::Value) {
+    let patch = json!({"status": status});
+    let patch = Patch::Merge(&patch);
+    let parameters = PatchParams::default();
+    let api = repositories(harness);
+    api.patch_status(name, &parameters, &patch).await.unwrap();
+}
+
+async fn until_status(harness: &Harness, name: &str, expected: &RepositoryStatus) {
+    let is_met = |repository: Option<&Repository>| {
+        repository.is_some_and(|repository| repository.status.as_ref() == Some(expected))
+    };
+    let met = await_condition(repositories(harness), name, is_met);
+    let met = tokio::time::timeout(Duration::from_secs(20), met).await;
+    assert!(met.is_ok(), "{:#?}", repositories(harness).get(name).await);
+}
+
+#[tokio::test]
+async fn an_edited_status_is_restored_by_one_write() {
+    let harness = Harness::new().await;
+    create(&harness, "charts", harness.repo()).await;
+    let missing = harness.charts.path().join("nowhere");
+    create(&harness, "missing", format!("file://{}", missing.display())).await;
+    let ready = json!([{
+        "type": "Ready", "status": "True", "reason": "Read", "message": "all is well",
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1,
+    }]);
+    let cases = [
+        (
+            "charts",
+            "Read",
+            json!({"charts": null, "chartCount": 7, "indexDigest": "none"}),
+        ),
+        ("missing", "Unreadable", json!({"conditions": ready})),
+        ("charts", "Read", json!(null)),
+    ];
+    for (name, reason, edit) in cases {
+        let before = until(&harness, name, reason).await.status.unwrap();
+        harness.connection.take_requests();
+        edit_status(&harness, name, edit).await;
+        until_status(&harness, name, &before).await;
+        let requests = harness.connection.take_requests();
+        let is_write = |request: &&String| request.contains(&format!("/{name}/status"));
+        assert_eq!(requests.iter().filter(is_write).count(), 1, "{requests:#?}");
+    }
     harness.close().await;
 }

@@ -127,6 +127,10 @@ async fn a_reconcile_without_changes_makes_no_requests() {
 #[tokio::test]
 async fn a_restart_writes_nothing_for_ready_plugins() {
     let mut harness = Harness::new().await;
+    charts::write(harness.charts.path(), "empty", "1.0.0", &[]);
+    harness.create("empty", "empty", json!({})).await;
+    harness.until_ready("empty").await;
+    harness.until_event("empty", "Installed").await;
     harness.create("base", "web", json!({})).await;
     harness
         .create("app", "config", json!({"dependencies": [{"name": "base"}]}))
