@@ -104,7 +104,7 @@ fn resolve(ctx: &RequestContext<'_>, kind: &Value) -> ParamResource {
     ParamResource {
         group: Some(version.group.to_owned()),
         version: Some(version.version.to_owned()),
-        resource: served.map(|kind| kind.plural.to_string()),
+        resource: served.map(|kind| kind.plural.clone()),
     }
 }
 
