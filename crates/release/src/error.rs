@@ -41,6 +41,8 @@ pub enum Error {
         "another operation is in progress on release {0}: the record of the next revision already exists"
     )]
     OperationInProgress(String),
+    #[error("another operation is in progress on release {0}: its record has changed meanwhile")]
+    RecordChanged(String),
     #[error(
         "Secret {0} has the name of a release record, but is not one; delete or rename it, or choose another release name"
     )]
@@ -123,7 +125,9 @@ impl Error {
     /// Whether a retry may succeed without any change: the API server is unreachable or overloaded, or lost a race.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::OperationInProgress(_) | Self::CreatedMeanwhile(_) => true,
+            Self::OperationInProgress(_) | Self::RecordChanged(_) | Self::CreatedMeanwhile(_) => {
+                true
+            }
             Self::Discovery(error)
             | Self::Request { source: error, .. }
             | Self::Storage { source: error, .. } => is_transient(error),

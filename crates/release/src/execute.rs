@@ -24,7 +24,7 @@ use crate::managed_fields;
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::progress::Sink;
-use crate::record::{ChartSummary, Hook};
+use crate::record::{ChartSummary, Record};
 
 /// How long a pending request may exceed the deadline.
 const GRACE: Duration = Duration::from_secs(2);
@@ -100,7 +100,7 @@ pub async fn execute(
 ) -> Result<Outcome, ActionError> {
     let context = Context::new(cluster, options, progress);
     if !plan.action.makes_revision() {
-        let entries = run_steps(&context, &plan, &mut []).await?;
+        let entries = run_steps(&context, &plan, None).await?;
         records::supersede_others(&context, &plan, plan.revision).await;
         let version = records::confirm(&context, &plan).await?;
         return Ok(outcome(&plan, &entries, version));
@@ -110,7 +110,7 @@ pub async fn execute(
         hooks::check_ownership(&context, &plan.release, hooks, [before, after]).await?;
     }
     let mut record = records::begin(&context, &plan).await?;
-    match run_steps(&context, &plan, &mut record.hooks).await {
+    match run_steps(&context, &plan, Some(&mut record)).await {
         Ok(entries) => {
             let version = records::succeed(&context, &plan, record).await?;
             Ok(outcome(&plan, &entries, version))
@@ -126,9 +126,9 @@ pub async fn execute(
 async fn run_steps(
     context: &Context<'_>,
     plan: &Plan,
-    hooks: &mut [Hook],
+    record: Option<&mut Record>,
 ) -> Result<Vec<InventoryEntry>, ActionError> {
-    let steps = Box::pin(run_steps_unbounded(context, plan, hooks));
+    let steps = Box::pin(run_steps_unbounded(context, plan, record));
     let result = tokio::time::timeout_at(context.deadline + GRACE, steps).await;
     result.unwrap_or(Err(ActionError::TimedOut))
 }
@@ -136,7 +136,7 @@ async fn run_steps(
 async fn run_steps_unbounded(
     context: &Context<'_>,
     plan: &Plan,
-    hooks: &mut [Hook],
+    mut record: Option<&mut Record>,
 ) -> Result<Vec<InventoryEntry>, ActionError> {
     if context.options.create_object_namespaces {
         for namespace in &plan.observed().missing_namespaces {
@@ -145,8 +145,8 @@ async fn run_steps_unbounded(
     }
     crds::install(context, plan).await?;
     let events = plan.action.hooks().filter(|_| context.options.run_hooks);
-    if let Some((before, _)) = events {
-        hooks::run(context, &plan.release, hooks, before).await?;
+    if let (Some((before, _)), Some(record)) = (events, record.as_deref_mut()) {
+        hooks::run(context, record, before).await?;
     }
     let applied = apply::apply_objects(context, plan).await?;
     let entries = applied.iter().map(inventory_entry).collect();
@@ -158,8 +158,8 @@ async fn run_steps_unbounded(
         let waited = context.wait(targets.collect()).await;
         waited.map_err(ActionError::Wait)?;
     }
-    if let Some((_, after)) = events {
-        hooks::run(context, &plan.release, hooks, after).await?;
+    if let (Some((_, after)), Some(record)) = (events, record) {
+        hooks::run(context, record, after).await?;
     }
     Ok(entries)
 }

@@ -2,7 +2,7 @@
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
-use kube::api::{DeleteParams, GetParams, ListParams, PostParams};
+use kube::api::{DeleteParams, GetParams, ListParams, PostParams, Preconditions};
 use kube::core::Request;
 use serde_json::Value;
 
@@ -203,10 +203,10 @@ pub(crate) enum CreateError {
     Storage(Error),
 }
 
-/// Creates the record of a new revision.
+/// Creates the record of a new revision, and notes its resource version.
 pub(crate) async fn create(
     cluster: &Cluster,
-    record: &Record,
+    record: &mut Record,
     now: Timestamp,
 ) -> Result<(), CreateError> {
     let encoded = secret::encode(record, Write::Create, now);
@@ -225,6 +225,7 @@ pub(crate) async fn create(
         }
         Err(error) => return Err(CreateError::Storage(failed("create", &name)(error))),
     };
+    record.resource_version = version(&first);
     write_parts(cluster, record, &encoded.parts, &first)
         .await
         .map_err(CreateError::Storage)
@@ -255,8 +256,35 @@ pub(crate) async fn update(
     let first = put(cluster, &record.id, &name, &encoded.secret).await;
     let first = first.map_err(failed("update", &name))?;
     write_parts(cluster, record, &encoded.parts, &first).await?;
-    let version = &first["metadata"]["resourceVersion"];
-    Ok(version.as_str().map(str::to_owned))
+    Ok(version(&first))
+}
+
+/// Like [`update`], unless somebody else has written the record since: then the release is theirs. Notes the new resource
+/// version.
+pub(crate) async fn update_own(
+    cluster: &Cluster,
+    record: &mut Record,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut encoded = secret::encode(record, Write::Update, now);
+    if let Some(version) = &record.resource_version {
+        encoded.secret["metadata"]["resourceVersion"] = Value::from(version.as_str());
+    }
+    let name = secret::name(&record.id.name, record.revision);
+    let first = match put(cluster, &record.id, &name, &encoded.secret).await {
+        Ok(first) => first,
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            return Err(Error::RecordChanged(record.id.to_string()));
+        }
+        Err(error) => return Err(failed("update", &name)(error)),
+    };
+    record.resource_version = version(&first);
+    write_parts(cluster, record, &encoded.parts, &first).await
+}
+
+fn version(secret: &Value) -> Option<String> {
+    let version = &secret["metadata"]["resourceVersion"];
+    version.as_str().map(str::to_owned)
 }
 
 async fn post(
@@ -307,6 +335,24 @@ pub(crate) async fn delete(
     revision: u32,
 ) -> Result<(), Error> {
     delete_named(cluster, release, &secret::name(&release.name, revision)).await
+}
+
+/// Deletes a record, unless somebody else has written it since.
+pub(crate) async fn delete_own(cluster: &Cluster, record: &Record) -> Result<(), Error> {
+    let name = secret::name(&record.id.name, record.revision);
+    let preconditions = Preconditions {
+        resource_version: record.resource_version.clone(),
+        uid: None,
+    };
+    let parameters = DeleteParams::background().preconditions(preconditions);
+    match send(cluster, secrets(&record.id).delete(&name, &parameters)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 409 => {
+            Err(Error::RecordChanged(record.id.to_string()))
+        }
+        Err(error) => Err(failed("delete", &name)(error)),
+    }
 }
 
 pub(crate) async fn delete_named(

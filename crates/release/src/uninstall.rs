@@ -60,10 +60,10 @@ pub async fn uninstall(
     let mut outcome = delete_targets(&context, targets).await?;
     outcome.kept = kept;
     outcome.existed = !history.revisions().is_empty();
-    if let Some(mut last) = last {
-        finish(&context, &history, &mut last).await?;
+    if let Some(last) = &mut last {
+        finish(&context, &history, last).await?;
     }
-    delete_records(&context, &history).await?;
+    delete_records(&context, &history, last).await?;
     Ok(outcome)
 }
 
@@ -74,14 +74,13 @@ async fn begin(context: &Context<'_>, last: &mut Record) -> Result<(), ActionErr
         return Ok(());
     }
     if context.options.run_hooks {
-        let id = last.id.clone();
-        hooks::run(context, &id, &mut last.hooks, Event::PreDelete).await?;
+        hooks::run(context, last, Event::PreDelete).await?;
     }
     let now = (context.options.now)();
     last.info.status = Status::Uninstalling;
     last.info.deleted = Some(now);
     "Deletion in progress (or silently failed)".clone_into(&mut last.info.description);
-    storage::update(context.cluster, last, now).await?;
+    storage::update_own(context.cluster, last, now).await?;
     Ok(())
 }
 
@@ -235,7 +234,7 @@ async fn finish(
 ) -> Result<(), ActionError> {
     let id = last.id.clone();
     if context.options.run_hooks {
-        hooks::run(context, &id, &mut last.hooks, Event::PostDelete).await?;
+        hooks::run(context, last, Event::PostDelete).await?;
     }
     for record in history.records() {
         let deleted = hooks::delete_jobs_and_pods(context, &id, &record.hooks).await;
@@ -262,12 +261,25 @@ async fn finish(
 }
 
 /// Deletes the records unless the history is kept. The last record goes last: it is the inventory until then.
-async fn delete_records(context: &Context<'_>, history: &History) -> Result<(), ActionError> {
+/// Nothing is deleted if the release was installed again meanwhile, by a controller that took over.
+async fn delete_records(
+    context: &Context<'_>,
+    history: &History,
+    mut last: Option<Record>,
+) -> Result<(), ActionError> {
     if context.options.keep_history {
         return Ok(());
     }
+    if let Some(last) = &mut last {
+        storage::update_own(context.cluster, last, (context.options.now)()).await?;
+    }
     for revision in history.revisions() {
-        storage::delete(context.cluster, history.id(), revision.revision).await?;
+        match &last {
+            Some(last) if last.revision == revision.revision => {
+                storage::delete_own(context.cluster, last).await?;
+            }
+            _ => storage::delete(context.cluster, history.id(), revision.revision).await?,
+        }
     }
     if history.is_exhausted() {
         let id = history.id();

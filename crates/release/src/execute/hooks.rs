@@ -1,5 +1,8 @@
 //! Runs hooks sequentially, and deletes them by their delete policies.
 //!
+//! The release record says which hooks have succeeded and which one runs: an action that was interrupted continues there. A
+//! hook that has begun is waited for, and not started again.
+//!
 //! Like Helm, a hook replaces objects of its own release and of nobody. Unlike Helm, it never touches an object of another
 //! release.
 
@@ -17,42 +20,116 @@ use crate::options::Conflicts;
 use crate::ownership::{self, CannotImport};
 use crate::plan::Rejection;
 use crate::progress::Progress;
-use crate::record::Hook;
-use crate::record::hook::{BEFORE_CREATION, FAILED, SUCCEEDED, execution_order};
+use crate::record::hook::{BEFORE_CREATION, FAILED, HookExecution, SUCCEEDED, execution_order};
+use crate::record::{Hook, Record};
+use crate::storage;
 
-/// Runs all hooks of an event, and records their executions in `hooks`.
+/// Runs the hooks of an event that have not succeeded yet, and records their executions.
 pub(crate) async fn run(
     context: &Context<'_>,
-    release: &ReleaseId,
-    hooks: &mut [Hook],
+    record: &mut Record,
     event: Event,
 ) -> Result<(), ActionError> {
-    let order = execution_order(hooks, event);
+    let release = record.id.clone();
+    let order = execution_order(&record.hooks, event);
+    if order.is_empty() {
+        return Ok(());
+    }
     for (completed, &at) in order.iter().enumerate() {
-        let hook = &mut hooks[at];
-        let objects = match objects(context, release, hook).await {
+        let hook = &record.hooks[at];
+        if hook.is_done(event) {
+            continue;
+        }
+        let objects = match objects(context, &release, hook).await {
             Ok(objects) => objects,
             Err(error) => return Err(failed(event, hook, HookError::Cluster(error))),
         };
-        let result = match read_own(context, release, &objects).await {
-            Ok(Ok(live)) => run_one(context, hook, &objects, &live, event).await,
+        let result = match read_own(context, &release, &objects).await {
+            Ok(Ok(live)) => {
+                let live = begin(context, record, at, live, event).await?;
+                run_one(context, &mut record.hooks[at], &objects, &live, event).await
+            }
             Ok(Err(foreign)) => {
-                clean_up_after_failure(context, release, hooks, &order[..completed], at).await;
+                fail(context, record, &order[..completed], at, event).await;
                 return Err(refused(event, foreign));
             }
             Err(error) => Err(HookError::Cluster(error)),
         };
         if let Err(source) = result {
-            clean_up_after_failure(context, release, hooks, &order[..completed], at).await;
-            return Err(failed(event, &hooks[at], source));
+            fail(context, record, &order[..completed], at, event).await;
+            return Err(failed(event, &record.hooks[at], source));
         }
     }
+    storage::update_own(context.cluster, record, (context.options.now)()).await?;
     for &at in order.iter().rev() {
-        let hook = &hooks[at];
-        let deleted = delete_by_policy(context, release, hook, SUCCEEDED).await;
+        let hook = &record.hooks[at];
+        let deleted = delete_by_policy(context, &release, hook, SUCCEEDED).await;
         deleted.map_err(|error| failed(event, hook, HookError::Cluster(error)))?;
     }
     Ok(())
+}
+
+/// Forgets how far hooks of an event have come, so that all of them run the next time.
+pub(super) fn forget(hooks: &mut [Hook], event: Event) {
+    for hook in hooks {
+        if hook.last_run.event == event.name() {
+            hook.last_run.event.clear();
+            hook.last_run.replaced.clear();
+        }
+    }
+}
+
+/// Records that a hook begins. Returns its live objects, with whether they are those of this execution, which was
+/// interrupted.
+async fn begin(
+    context: &Context<'_>,
+    record: &mut Record,
+    at: usize,
+    live: Vec<Option<Value>>,
+    event: Event,
+) -> Result<Vec<(Option<Value>, bool)>, ActionError> {
+    let now = (context.options.now)();
+    let uid = |live: &Value| live["metadata"]["uid"].as_str().map(str::to_owned);
+    let hook = &mut record.hooks[at];
+    let is_interrupted = hook.is_interrupted(event);
+    if !is_interrupted {
+        hook.last_run = HookExecution {
+            started_at: Some(now),
+            completed_at: None,
+            phase: "Running".to_owned(),
+            event: event.name().to_owned(),
+            replaced: live.iter().flatten().filter_map(uid).collect(),
+        };
+    }
+    let replaced = &hook.last_run.replaced;
+    let is_own = |live: &Option<Value>| {
+        let uid = live.as_ref().and_then(uid);
+        is_interrupted && uid.is_some_and(|uid| !replaced.contains(&uid))
+    };
+    let live = live.into_iter().map(|live| {
+        let is_own = is_own(&live);
+        (live, is_own)
+    });
+    let live = live.collect();
+    storage::update_own(context.cluster, record, now).await?;
+    Ok(live)
+}
+
+/// Cleans up after a hook failed. All hooks run again when the action is repeated, as with Helm.
+async fn fail(
+    context: &Context<'_>,
+    record: &mut Record,
+    completed: &[usize],
+    failed: usize,
+    event: Event,
+) {
+    let release = record.id.clone();
+    clean_up_after_failure(context, &release, &record.hooks, completed, failed).await;
+    forget(&mut record.hooks, event);
+    let written = storage::update_own(context.cluster, record, (context.options.now)()).await;
+    if let Err(error) = written {
+        tracing::warn!(%release, %error, "failed to record that a hook failed");
+    }
 }
 
 /// Refuses hooks of these events whose objects belong to another release, before anything is changed.
@@ -115,31 +192,29 @@ fn refused(event: Event, objects: Vec<CannotImport>) -> ActionError {
     Rejection::InvalidOwnership { verb, objects }.into()
 }
 
-/// `live` are the objects as they are now.
+/// `live` are the objects as they are now, and whether this execution created them.
 async fn run_one(
     context: &Context<'_>,
     hook: &mut Hook,
     objects: &[(ObjectId, Value)],
-    live: &[Option<Value>],
+    live: &[(Option<Value>, bool)],
     event: Event,
 ) -> Result<(), HookError> {
     let is_replaced = hook.has_delete_policy(BEFORE_CREATION) && !is_crd(hook);
     if is_replaced {
-        for ((id, _), live) in objects.iter().zip(live) {
+        for ((id, _), (live, _)) in objects.iter().zip(live).filter(|(_, (_, is_own))| !is_own) {
             let deleted = delete(context, id, live.as_ref()).await;
             deleted.map_err(HookError::Cluster)?;
         }
     }
-    hook.last_run.started_at = Some((context.options.now)());
-    hook.last_run.completed_at = None;
-    "Running".clone_into(&mut hook.last_run.phase);
     for (id, _) in objects {
         (context.progress)(Progress::HookStarted {
             event: event.name(),
             object: id.clone(),
         });
     }
-    let is_new = |live: &Option<Value>| is_replaced || live.is_none();
+    let is_new =
+        |(live, is_own): &(Option<Value>, bool)| !is_own && (is_replaced || live.is_none());
     let is_new: Vec<bool> = live.iter().map(is_new).collect();
     let result = apply_and_wait(context, objects, &is_new).await;
     hook.last_run.completed_at = Some((context.options.now)());

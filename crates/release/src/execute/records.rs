@@ -1,8 +1,9 @@
 //! Writes the release record of an action: pending before the first object, then deployed or failed.
 
+use outrigger_chart::manifest::hook::Event;
 use serde_json::json;
 
-use super::Context;
+use super::{Context, hooks};
 use crate::action::Action;
 use crate::action_error::ActionError;
 use crate::cluster::ApplyOptions;
@@ -11,7 +12,7 @@ use crate::history::History;
 use crate::id::ObjectId;
 use crate::plan::Plan;
 use crate::progress::Progress;
-use crate::record::{Record, Status, secret};
+use crate::record::{Hook, Record, Status, secret};
 use crate::storage::{self, CreateError, RevisionStatus};
 
 /// Writes the pending record. From now on the action can be resumed.
@@ -29,10 +30,17 @@ pub(super) async fn begin(context: &Context<'_>, plan: &Plan) -> Result<Record, 
         .and_then(|first| first.info.first_deployed)
         .or(Some(now));
     record.info.last_deployed = Some(now);
-    if plan.is_resumed {
-        storage::update(context.cluster, &record, now).await?;
-    } else {
-        create(context, &record).await?;
+    match history.resumable().filter(|_| plan.is_resumed) {
+        Some(attempt) => {
+            record
+                .resource_version
+                .clone_from(&attempt.resource_version);
+            if attempt.info.status.is_pending() {
+                resume_hooks(&mut record.hooks, &attempt.hooks);
+            }
+            storage::update_own(context.cluster, &mut record, now).await?;
+        }
+        None => create(context, &mut record).await?,
     }
     // Includes attempts that an interrupted run should have marked failed.
     let others = history.attempts().iter();
@@ -62,14 +70,26 @@ pub(super) async fn succeed(
     record.info.description = description.unwrap_or(default);
     record.info.status = Status::Deployed;
     let now = (context.options.now)();
-    let version = storage::update(context.cluster, &record, now).await?;
+    storage::update_own(context.cluster, &mut record, now).await?;
     supersede_others(context, plan, record.revision).await;
     let max = context.options.max_history;
     for revision in surplus(plan.observed.history.revisions(), record.revision, max) {
         let deleted = storage::delete(context.cluster, &record.id, revision).await;
         log_error(deleted, "failed to delete old release record");
     }
-    Ok(version)
+    Ok(record.resource_version)
+}
+
+/// Continues where an interrupted run has stopped.
+fn resume_hooks(hooks: &mut [Hook], interrupted: &[Hook]) {
+    for hook in hooks {
+        let is_same = |other: &&Hook| {
+            (&other.kind, &other.name, &other.manifest) == (&hook.kind, &hook.name, &hook.manifest)
+        };
+        if let Some(interrupted) = interrupted.iter().find(is_same) {
+            hook.last_run = interrupted.last_run.clone();
+        }
+    }
 }
 
 /// Marks the deployed revision deployed, if its status was changed. Returns the resource version of its record.
@@ -82,10 +102,13 @@ pub(super) async fn confirm(
         return Ok(None);
     };
     delete_unreadable(context, history, deployed.revision).await;
-    if history.is_marked_deployed() {
+    let has_stopped_uninstall = |hook: &Hook| hook.last_run.event == Event::PreDelete.name();
+    let is_clean = !deployed.hooks.iter().any(has_stopped_uninstall);
+    if history.is_marked_deployed() && is_clean {
         return Ok(deployed.resource_version.clone());
     }
     let mut record = deployed.clone();
+    hooks::forget(&mut record.hooks, Event::PreDelete);
     record.info.status = Status::Deployed;
     let now = (context.options.now)();
     Ok(storage::update(context.cluster, &record, now).await?)
@@ -117,8 +140,8 @@ pub(super) async fn fail(
     record.info.description = format!("{what} {name:?} failed: {}", error.full_message());
     record.info.status = Status::Failed;
     let now = (context.options.now)();
-    let updated = storage::update(context.cluster, &record, now).await;
-    log_error(updated.map(drop), "failed to mark release record failed");
+    let updated = storage::update_own(context.cluster, &mut record, now).await;
+    log_error(updated, "failed to mark release record failed");
 }
 
 /// Marks all other deployed and uninstalling revisions superseded, also those that an interrupted run left.
@@ -155,7 +178,7 @@ fn log_error(result: Result<(), Error>, message: &'static str) {
     }
 }
 
-async fn create(context: &Context<'_>, record: &Record) -> Result<(), ActionError> {
+async fn create(context: &Context<'_>, record: &mut Record) -> Result<(), ActionError> {
     let now = (context.options.now)();
     let mut created = storage::create(context.cluster, record, now).await;
     if matches!(created, Err(CreateError::NamespaceNotFound)) && context.options.create_namespace {
@@ -163,7 +186,7 @@ async fn create(context: &Context<'_>, record: &Record) -> Result<(), ActionErro
         created = storage::create(context.cluster, record, now).await;
     }
     if matches!(created, Err(CreateError::Damaged)) {
-        storage::update(context.cluster, record, now).await?;
+        record.resource_version = storage::update(context.cluster, record, now).await?;
         return Ok(());
     }
     created.map_err(|error| {

@@ -37,6 +37,12 @@ pub struct HookExecution {
     pub completed_at: Option<Timestamp>,
     #[serde(default)]
     pub phase: String,
+    /// The event that it runs for, of which Helm knows nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub event: String,
+    /// The uids of the objects that existed before. Other objects of the hook are those of this execution.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
 }
 
 /// Omits the manifest, which may be a Secret.
@@ -64,6 +70,25 @@ impl Hook {
             [] => policy == BEFORE_CREATION,
             policies => policies.iter().any(|name| name == policy),
         }
+    }
+
+    /// Whether it has succeeded at this event, also if its action has come further since.
+    pub(crate) fn is_done(&self, event: Event) -> bool {
+        let last = &self.last_run;
+        let following = match event {
+            Event::PreInstall => Some(Event::PostInstall),
+            Event::PreUpgrade => Some(Event::PostUpgrade),
+            Event::PreRollback => Some(Event::PostRollback),
+            Event::PreDelete => Some(Event::PostDelete),
+            _ => None,
+        };
+        (last.event == event.name() && last.phase == "Succeeded")
+            || following.is_some_and(|following| last.event == following.name())
+    }
+
+    /// Whether it was started for this event, and its result is not known.
+    pub(crate) fn is_interrupted(&self, event: Event) -> bool {
+        self.last_run.event == event.name() && self.last_run.phase == "Running"
     }
 }
 

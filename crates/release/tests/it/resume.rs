@@ -1,6 +1,6 @@
 //! An action that is interrupted at any of its requests is resumed by the next one, with the same result.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -244,6 +244,80 @@ async fn an_install_interrupted_at_any_request_can_be_uninstalled() {
             assert_eq!(harness.objects().await, BTreeSet::new(), "{interruption}");
             assert!(harness.statuses().await.is_empty(), "{interruption}");
         },
+    )
+    .await;
+}
+
+/// The uids of the Jobs by name.
+async fn jobs(harness: &Harness) -> BTreeMap<String, String> {
+    let jobs = harness.get("/apis/batch/v1/namespaces/default/jobs").await;
+    let jobs = jobs.unwrap()["items"].as_array().cloned().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let metadata = jobs.iter().map(|job| &job["metadata"]);
+    metadata
+        .map(|metadata| (text(&metadata["name"]), text(&metadata["uid"])))
+        .collect()
+}
+
+/// Interrupts an action, resumes it, and checks that no hook ran twice: each Job is still the one that was created first.
+async fn interrupt_hooks(
+    before: Before,
+    events: [&str; 2],
+    action: impl AsyncFn(&Cluster, &Harness, &Arc<Chart>),
+) {
+    let hooks = [hook("before", events[0], ""), hook("after", events[1], "")].concat();
+    let both = hook("both", &events.join(","), "");
+    let map =
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {v: '{{ .Values.v }}'}}";
+    let chart = chart(&[
+        ("templates/h.yaml", hooks.as_str()),
+        ("templates/b.yaml", both.as_str()),
+        ("templates/m.yaml", map),
+    ]);
+    let run = async |cluster: &Cluster, harness: &Harness| action(cluster, harness, &chart).await;
+    let found = std::cell::Cell::new(0);
+    interrupt_at_each_request(&chart, before, run, async |harness, interruption| {
+        let created = jobs(harness).await;
+        action(&harness.cluster, harness, &chart).await;
+        let now = jobs(harness).await;
+        for name in ["before", "after"] {
+            let (Some(first), Some(last)) = (created.get(name), now.get(name)) else {
+                continue;
+            };
+            assert_eq!(first, last, "{name}, {interruption}");
+            found.set(found.get() + 1);
+        }
+        for path in now.keys() {
+            let path = format!("/apis/batch/v1/namespaces/default/jobs/{path}");
+            harness
+                .send("DELETE", &path, "application/json", &json!({}))
+                .await;
+        }
+    })
+    .await;
+    assert!(
+        found.get() > 10,
+        "only {} interruptions after a hook",
+        found.get()
+    );
+}
+
+#[tokio::test]
+async fn hooks_of_an_interrupted_install_run_once() {
+    interrupt_hooks(
+        Before::Absent,
+        ["pre-install", "post-install"],
+        async |cluster, harness, chart| install(cluster, harness, chart, &json!({"v": "1"})).await,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn hooks_of_an_interrupted_upgrade_run_once() {
+    interrupt_hooks(
+        Before::Installed,
+        ["pre-upgrade", "post-upgrade"],
+        async |cluster, harness, chart| install(cluster, harness, chart, &json!({"v": "2"})).await,
     )
     .await;
 }
