@@ -68,6 +68,9 @@ const MAX_INDEXES: usize = 32;
 /// The memory of all cached indexes. The last one is always cached.
 const MAX_INDEX_MEMORY: usize = 64 << 20;
 
+/// The memory that an index is expected to take, for each of its bytes. A very dense one takes five times as much.
+const PARSED_FACTOR: usize = 2;
+
 /// Drops the indexes that were fetched first, until the others and one of `size` fit into memory. Those in use stay.
 fn evict(indexes: &mut Indexes, size: usize) {
     let idle = indexes.iter().filter_map(|(key, slot)| {
@@ -458,6 +461,7 @@ impl Fetcher {
             let permit = self.shared.downloader.limits().parse(blob.bytes.len());
             let held = (permit.await, blob.counted);
             let bytes = blob.bytes;
+            self.indexes(|indexes| evict(indexes, PARSED_FACTOR * bytes.len()));
             run_blocking(move || {
                 let index = Index::parse(&bytes, &location).map(Arc::new);
                 drop((bytes, held));
@@ -584,7 +588,7 @@ fn fetched(chart: Arc<Chart>, digest: String, offline: bool) -> Fetched {
 
 /// The URL of the archive of an entry, absolute or relative to the repository.
 fn archive_url<'a>(entry: &'a Entry, url: &Url, request: &Request) -> Result<&'a str, Error> {
-    let reference = entry.urls.first().ok_or_else(|| Error::InvalidIndex {
+    let reference = entry.url.as_ref().ok_or_else(|| Error::InvalidIndex {
         url: redact(url),
         line: None,
         reason: format!("{} {} has no URL", request.chart, entry.version),

@@ -19,18 +19,17 @@ pub struct Index {
     pub charts: BTreeMap<String, Vec<Entry>>,
 }
 
-/// One version of a chart.
+/// What is needed of one version of a chart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {
     pub version: String,
     pub app_version: String,
     pub description: String,
-    /// URLs of the archive, absolute or relative to the repository
-    pub urls: Vec<String>,
+    /// First URL of the archive, absolute or relative to the repository
+    pub url: Option<String>,
     /// SHA-256 of the archive, if the index has it
     pub digest: Option<String>,
     pub deprecated: bool,
-    pub annotations: BTreeMap<String, String>,
 }
 
 /// The maximum number of suggestions in an error.
@@ -71,20 +70,22 @@ impl Index {
                 charts.insert(name, Vec::new());
                 continue;
             };
-            let versions = versions.into_iter().filter_map(Node::into_entry);
-            let mut versions: Vec<Entry> = versions.collect();
-            versions.sort_by(|a, b| newest_first(&a.version, &b.version));
-            charts.insert(name, versions);
+            let mut entries = Vec::with_capacity(versions.len());
+            entries.extend(versions.into_iter().filter_map(Node::into_entry));
+            entries.sort_by(|a, b| newest_first(&a.version, &b.version));
+            charts.insert(name, entries);
         }
         Ok(Self { charts })
     }
 
     /// The memory that the index takes, roughly.
     pub(crate) fn size(&self) -> usize {
-        let charts = self.charts.iter();
-        let sizes = charts
-            .map(|(name, versions)| name.len() + versions.iter().map(Entry::size).sum::<usize>());
-        sizes.sum()
+        let charts = self.charts.iter().map(|(name, versions)| {
+            let unused = versions.capacity() - versions.len();
+            let versions: usize = versions.iter().map(Entry::size).sum();
+            size_of::<(String, Vec<Entry>)>() + name.len() + versions + unused * size_of::<Entry>()
+        });
+        charts.sum()
     }
 
     /// Selects a version of a chart: the exact one, else the newest in the range, by default the newest release.
@@ -131,14 +132,9 @@ impl Index {
 impl Entry {
     /// The memory that it takes, roughly.
     fn size(&self) -> usize {
-        let urls = self.urls.iter().map(|url| url.len() + size_of::<String>());
-        let annotations = self.annotations.iter();
-        let annotations =
-            annotations.map(|(key, value)| key.len() + value.len() + 2 * size_of::<String>());
         let texts = [&self.version, &self.app_version, &self.description];
-        let texts: usize = texts.iter().map(|text| text.len()).sum();
-        let digest = self.digest.as_ref().map_or(0, String::len);
-        size_of::<Self>() + texts + digest + urls.sum::<usize>() + annotations.sum::<usize>()
+        let texts = texts.into_iter().chain(&self.url).chain(&self.digest);
+        size_of::<Self>() + texts.map(String::len).sum::<usize>()
     }
 }
 

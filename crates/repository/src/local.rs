@@ -89,7 +89,7 @@ fn find_in_index(root: &Path, request: &Request) -> Result<LocalChart, Error> {
     let index = Index::parse(&read(&root.join("index.yaml"), MAX_INDEX)?, &location)?;
     let entry = index.get(&request.chart, request.version.as_deref(), &location)?;
     // The archives are beside the index, whatever their published URLs are.
-    let name = entry.urls.first().and_then(|url| url.rsplit('/').next());
+    let name = entry.url.as_ref().and_then(|url| url.rsplit('/').next());
     let path = root.join(name.unwrap_or_default());
     if !path.is_file() {
         return Err(not_found(&path.display().to_string(), request, Vec::new()));

@@ -2,7 +2,6 @@
 //! maintainers and icons: each version is reduced as soon as it is read, so that the document is never in memory as a whole.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use outrigger_gostd::semver::Version;
 use outrigger_goyaml::Builder;
@@ -109,27 +108,14 @@ impl Node {
         }
     }
 
-    /// The texts of a list.
-    fn into_texts(self) -> Vec<String> {
+    /// The first text of a list.
+    fn into_first_text(self) -> Option<String> {
         let Self::List(items) = self else {
-            return Vec::new();
+            return None;
         };
-        let texts = items.into_iter().filter_map(|item| match item {
-            Self::Text(text) => Some(text),
-            _ => None,
-        });
-        texts.collect()
-    }
-
-    fn into_annotations(self) -> BTreeMap<String, String> {
-        let Self::Map(entries) = self else {
-            return BTreeMap::new();
-        };
-        let texts = entries.into_iter().filter_map(|(key, value)| match value {
-            Self::Text(text) => Some((key, text)),
-            _ => None,
-        });
-        texts.collect()
+        let mut items = items.into_iter();
+        let first = items.find(|item| matches!(item, Self::Text(_)))?;
+        Some(first.into_text())
     }
 }
 
@@ -141,13 +127,12 @@ fn entry<'a>(fields: impl Iterator<Item = (Cow<'a, str>, Node)>) -> Option<Entry
             "version" => entry.version = value.into_text(),
             "appVersion" => entry.app_version = value.into_text(),
             "description" => entry.description = value.into_text(),
-            "urls" => entry.urls = value.into_texts(),
+            "urls" => entry.url = value.into_first_text(),
             "digest" => {
                 let digest = crate::digest::hex(&value.into_text());
                 entry.digest = Some(digest).filter(|digest| !digest.is_empty());
             }
             "deprecated" => entry.deprecated = matches!(value, Node::Bool(true)),
-            "annotations" => entry.annotations = value.into_annotations(),
             _ => {}
         }
     }

@@ -134,17 +134,15 @@ entries:
     - {version: 1.0.0}
 ";
     let index = Index::parse(text.as_bytes(), "repo").unwrap();
-    let annotations = &index.charts["urls"][0].annotations;
-    assert_eq!(annotations.len(), 2);
-    assert_eq!(annotations["version"], "1");
+    assert_eq!(index.charts["urls"][0].url.as_deref(), Some("a.tgz"));
     let versions = &index.charts["version"];
     assert_eq!(
         (versions[0].version.as_str(), versions[0].deprecated),
         ("2", true)
     );
-    assert_eq!(versions[0].urls, ["b.tgz"]);
+    assert_eq!(versions[0].url.as_deref(), Some("b.tgz"));
     assert_eq!(versions[1].version, "1.0.0");
-    assert!(versions[1].urls.is_empty());
+    assert_eq!(versions[1].url, None);
 }
 
 #[test]
@@ -160,4 +158,34 @@ fn the_size_of_an_index_follows_its_content() {
     assert!(small > size_of::<Entry>());
     assert_eq!(index(vec![entry(&"x".repeat(1000))]).size(), small + 1000);
     assert!(index(vec![entry(""), entry("")]).size() > 2 * size_of::<Entry>());
+}
+
+/// 16 MB of any of these fit twice into the memory of a small container.
+#[test]
+fn the_memory_of_dense_indexes_is_bounded_and_counted() {
+    let entries = |entry: &dyn Fn(usize) -> String| -> String { (0..10_000).map(entry).collect() };
+    let cases = [
+        (
+            "versions",
+            entries(&|n| format!("  - {{version: 1.0.{n}, urls: [a]}}\n")),
+            10_000,
+            128,
+        ),
+        ("charts", entries(&|n| format!("  c{n}: []\n")), 10_000, 48),
+        (
+            "annotations",
+            entries(&|n| {
+                format!("  - {{version: 1.0.{n}, urls: [a, b, c], annotations: {{a: b, c: d}}}}\n")
+            }),
+            10_000,
+            128,
+        ),
+    ];
+    for (name, text, count, overhead) in cases {
+        let chart = if name == "charts" { "" } else { "  web:\n" };
+        let text = format!("apiVersion: v1\nentries:\n{chart}{text}");
+        let size = Index::parse(text.as_bytes(), "repo").unwrap().size();
+        assert!(size >= count * overhead, "{name}: {size}");
+        assert!(size <= 6 * text.len(), "{name}: {size} of {}", text.len());
+    }
 }
