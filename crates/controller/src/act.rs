@@ -19,7 +19,8 @@ use outrigger_api::plugin::{self, InventoryEntry, Plugin, PluginKind, PluginStat
 use outrigger_api::reason::Reason;
 use outrigger_chart::manifest::hook::Event as HookEvent;
 use outrigger_release::{
-    Action, ActionError, Cluster, Conflicts, CrdPolicy, Desired, ObjectId, Plan, ReleaseId,
+    Action, ActionError, Cluster, Conflicts, CrdPolicy, Desired, ObjectId, Plan, Record, ReleaseId,
+    Status, Verdict,
 };
 
 use crate::conditions::{APPLIED, Cause};
@@ -93,8 +94,7 @@ pub(crate) async fn apply(
             progress.set_planned(inventory::planned(rendered.desired.objects()));
             // The watches of the controller observe health, unless something must follow it.
             options.wait = plugin.spec.rollback || has_post_hooks(&rendered.desired);
-            options.description =
-                rollback_revision(plugin).map(|revision| format!("Rollback to {revision}"));
+            options.description = rollback_description(plugin);
         }
         Mode::CorrectDrift => correct_only_drift(&mut options),
     }
@@ -183,12 +183,41 @@ fn is_record_missing(plugin: &Plugin, rendered: &render::Rendered) -> bool {
 /// The deployed revision, if it is ours. One that somebody else deployed, maybe under the same number, is not restored, but
 /// upgraded to what the inputs render to.
 fn restorable_revision(plugin: &Plugin, rendered: &render::Rendered) -> Option<u32> {
-    let deployed = rendered.history.deployed()?;
-    let status = plugin.status.as_ref();
-    let ours = status.and_then(|status| status.revision);
-    let is_ours =
-        Some(i64::from(deployed.revision)) == ours && rendered.desired.is_source_of(deployed);
-    is_ours.then_some(deployed.revision)
+    let history = &rendered.history;
+    let ours = plugin.status.as_ref().and_then(|status| status.revision);
+    // The applied revision failed if its objects did not become healthy.
+    let failed = history
+        .last()
+        .filter(|last| last.info.status == Status::Failed);
+    let applied = [failed, history.deployed()].into_iter().flatten();
+    let mut ours = applied.filter(|record| Some(i64::from(record.revision)) == ours);
+    let is_source = |record: &&Record| rendered.desired.is_source_of(record);
+    ours.find(is_source).map(|record| record.revision)
+}
+
+/// Records whether the objects of the installed revision became healthy. Returns the resource version of its record, if that
+/// was changed.
+pub(crate) async fn record_verdict(
+    ctx: &Context,
+    plugin: &Plugin,
+    status: &PluginStatus,
+    verdict: Verdict,
+) -> Result<Option<String>, ReconcileError> {
+    let target = ctx.targets.resolve(plugin).await?;
+    let id = uninstall::installed_release(plugin, status);
+    let verdict = match verdict {
+        Verdict::Healthy(None) => Verdict::Healthy(rollback_description(plugin)),
+        verdict => verdict,
+    };
+    let revision = u32::try_from(status.revision.unwrap_or_default()).unwrap_or_default();
+    let now = (ctx.options.now)();
+    let recorded =
+        outrigger_release::record_verdict(&target.cluster, &id, revision, verdict, now).await;
+    recorded.map_err(|error| ReconcileError::from_release(APPLIED, Reason::ApplyFailed, &error))
+}
+
+fn rollback_description(plugin: &Plugin) -> Option<String> {
+    rollback_revision(plugin).map(|revision| format!("Rollback to {revision}"))
 }
 
 /// Renders the inputs. A render that takes long, or waits for others that do, occupies no reconcile slot.

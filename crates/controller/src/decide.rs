@@ -14,6 +14,7 @@ use outrigger_api::reason::Reason;
 use crate::backoff::Backoff;
 use crate::conditions::{self, APPLIED, Cause, ConditionUpdate, HEALTHY};
 use crate::graph;
+use crate::health_rules;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
 use crate::observed::{Observed, ObservedDependency, ObservedObjects};
@@ -187,6 +188,9 @@ fn rejection(observed: &Observed) -> Option<Cause> {
             Reason::KindNotSupported,
             "plugins of kind kustomize are not supported yet; use kind manifests with the output of `kustomize build`",
         ));
+    }
+    if let Err(error) = health_rules::compile(plugin) {
+        return Some(Cause::new(Reason::BadHealthRule, error.to_string()));
     }
     if let Some(cause) = immutable_change(observed) {
         return Some(cause);
@@ -393,6 +397,9 @@ pub(crate) fn unresolved_inputs(observed: &Observed) -> String {
     format!("generation {generation}")
 }
 
+/// The reasons of an attempt that was followed by a rollback.
+pub(crate) const ROLLED_BACK: [Reason; 2] = [Reason::RolledBack, Reason::RollbackFailed];
+
 /// Whether the first attempt and all retries were used. What was rolled back is retried only if the spec asks for it, as
 /// in Flux: each retry would disturb the revision that works.
 pub(crate) fn are_retries_exhausted(plugin: &Plugin, attempts: u32, is_rolled_back: bool) -> bool {
@@ -400,10 +407,10 @@ pub(crate) fn are_retries_exhausted(plugin: &Plugin, attempts: u32, is_rolled_ba
     retries.is_some_and(|retries| attempts > retries)
 }
 
-/// Whether the last attempt was rolled back.
+/// Whether the last attempt was rolled back, or could not be.
 fn is_rolled_back(status: &PluginStatus) -> bool {
     let applied = conditions::find(&status.conditions, APPLIED);
-    applied.is_some_and(|applied| applied.reason == Reason::RolledBack)
+    applied.is_some_and(|applied| applied.has_reason(&ROLLED_BACK))
 }
 
 /// Whether the last failed attempt had these inputs. If it failed before they were known, only its generation is known after

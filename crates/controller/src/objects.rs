@@ -301,11 +301,12 @@ impl Objects {
                 observed.drifted.push(format!("{text} has other labels"));
             }
             Observation::Found(object) => {
-                let is_unchanged = installed
-                    .version
-                    .is_none_or(|version| version == object.resource_version);
-                if !is_unchanged {
+                let known = installed.version.unwrap_or(object.resource_version);
+                if known < object.resource_version {
                     observed.drifted.push(format!("{text} was modified"));
+                } else if known == object.resource_version {
+                    let labels = object.record.as_ref();
+                    observed.record_status = labels.map(|labels| labels.status.clone());
                 }
             }
             observation => record(observed, &entry, &observation, false),

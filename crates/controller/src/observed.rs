@@ -180,6 +180,8 @@ pub(crate) struct ObservedObjects {
     /// Whether an object changed right after it was applied. Its metadata do not tell whether it drifted: the times in
     /// managed fields are in seconds.
     pub(crate) is_suspect: bool,
+    /// The status in the labels of the release record, if it is as we wrote it.
+    pub(crate) record_status: Option<String>,
     pub(crate) total: usize,
 }
 

@@ -7,6 +7,7 @@ mod persist;
 mod pod_reasons;
 mod removal;
 mod report;
+mod verdict;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -102,6 +103,7 @@ pub(crate) async fn run(
     reconcile.explain_unhealthy_workloads().await;
     let is_released = reconcile.execute().await;
     if !is_released {
+        reconcile.record_verdict().await;
         reconcile.persist_status().await;
     }
     reconcile.forget_reported_failures();

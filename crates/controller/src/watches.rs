@@ -230,7 +230,7 @@ pub(crate) fn objects(
             let api: Api<DynamicObject> = Api::all_with(client, &resource);
             let events = watcher(api, managed);
             forward_reporting(&name, events, sender, Some(reporter), move |event| {
-                let event = watch_event::map(event, |object| full_object(object, &kind));
+                let event = watch_event::map(event, |object| full_object(&object, &kind));
                 Some(WatchEvent::Object(
                     cluster.clone(),
                     kind.clone(),
@@ -288,15 +288,13 @@ async fn discover(client: &Client, kind: &Kind, reporter: &mut FailureReporter) 
     }
 }
 
-fn full_object(mut object: DynamicObject, kind: &Kind) -> WatchedObject {
+fn full_object(object: &DynamicObject, kind: &Kind) -> WatchedObject {
     let mut watched = WatchedObject::new(&object.metadata, None);
+    let mut value = serde_json::to_value(object).unwrap_or_default();
     if !is_metadata_only(&kind.api_version, &kind.kind) {
-        let value = serde_json::to_value(&object).unwrap_or_default();
         let values = outrigger_release::owned_values(&value);
         watched.fields = values.as_ref().map(digest::short);
     }
-    object.metadata.managed_fields = None;
-    let mut value = serde_json::to_value(&object).unwrap_or_default();
     value["apiVersion"] = kind.api_version.clone().into();
     value["kind"] = kind.kind.clone().into();
     watched.object = Some(value);

@@ -15,6 +15,7 @@ mod listen;
 mod live_area;
 pub(crate) mod machine;
 mod mirror_flags;
+mod oci_chart;
 pub(crate) mod plugin;
 pub(crate) mod provider;
 pub(crate) mod registry;

@@ -80,9 +80,12 @@ impl ActionError {
                 ..
             } => Some(error),
             Self::Apply(errors) | Self::Delete(errors) => errors.first(),
-            Self::RolledBack { source, .. }
-            | Self::Uninstalled { source, .. }
-            | Self::RollbackFailed { source, .. } => source.cluster_error(),
+            Self::RolledBack { source, .. } | Self::Uninstalled { source, .. } => {
+                source.cluster_error()
+            }
+            Self::RollbackFailed { source, rollback } => {
+                rollback.cluster_error().or_else(|| source.cluster_error())
+            }
             _ => None,
         }
     }

@@ -172,11 +172,27 @@ impl Error {
             _ if self.is_namespace_terminating() => {
                 Some("the namespace is being deleted; retry when it is gone".into())
             }
-            _ if self.is_forbidden() => {
-                Some("the service account or user lacks a role that permits this".into())
-            }
+            _ if self.is_forbidden() => Some(forbidden_hint(
+                self.status().map_or("", |status| &status.message),
+            )),
             _ => None,
         }
+    }
+}
+
+/// How to permit what a user or service account may not do. Whether the account exists makes no difference to the server.
+fn forbidden_hint(message: &str) -> String {
+    let account = message
+        .split('"')
+        .find_map(|word| word.strip_prefix("system:serviceaccount:"))
+        .and_then(|account| account.split_once(':'));
+    match account {
+        Some((namespace, name)) => format!(
+            "service account {namespace}/{name} does not exist or lacks a role; `kubectl create serviceaccount {name} -n \
+             {namespace}` creates it, `kubectl create rolebinding {name} -n {namespace} --clusterrole=admin \
+             --serviceaccount={namespace}:{name}` permits what the admin of a namespace may do"
+        ),
+        None => "the user lacks a role that permits this".to_owned(),
     }
 }
 
@@ -243,6 +259,10 @@ mod tests {
             error.hint().unwrap()
         };
         assert!(hint("secrets is forbidden: User \"x\" cannot list").contains("lacks a role"));
+        let account =
+            hint("secrets is forbidden: User \"system:serviceaccount:shop:deployer\" cannot list");
+        let command = "kubectl create rolebinding deployer -n shop --clusterrole=admin --serviceaccount=shop:deployer";
+        assert!(account.contains(command), "{account}");
         let terminating = "configmaps \"a\" is forbidden: unable to create new content in namespace gone because it is being terminated";
         assert!(hint(terminating).starts_with("the namespace is being deleted"));
     }

@@ -82,6 +82,8 @@ fn conditions(object: &Value) -> impl Iterator<Item = Condition<'_>> {
         status: condition["status"].as_str().unwrap_or_default(),
         reason: condition["reason"].as_str().unwrap_or_default(),
         message: condition["message"].as_str().unwrap_or_default(),
+        updated_at: condition["lastUpdateTime"].as_str(),
+        observed_generation: condition["observedGeneration"].as_i64(),
     })
 }
 
@@ -91,6 +93,8 @@ struct Condition<'a> {
     status: &'a str,
     reason: &'a str,
     message: &'a str,
+    updated_at: Option<&'a str>,
+    observed_generation: Option<i64>,
 }
 
 impl Condition<'_> {

@@ -59,10 +59,13 @@ impl ObjectId {
         }
     }
 
-    /// The identifier as Helm writes it in errors.
+    /// The identifier as Helm writes it in errors, but without the empty namespace of a cluster-scoped object.
     pub(crate) fn helm_text(&self) -> String {
-        let namespace = self.namespace.as_deref().unwrap_or_default();
-        format!("{} {:?} in namespace {:?}", self.kind, self.name, namespace)
+        let object = format!("{} {:?}", self.kind, self.name);
+        match &self.namespace {
+            Some(namespace) => format!("{object} in namespace {namespace:?}"),
+            None => object,
+        }
     }
 
     /// The identifier in a manifest, with the namespace only if the manifest has one.

@@ -51,6 +51,7 @@ mod rollback;
 mod send;
 mod storage;
 mod uninstall;
+mod verdict;
 
 pub use action::Action;
 pub use action_error::{ActionError, HookError};
@@ -79,3 +80,4 @@ pub use record::{
 pub use render::{RenderOptions, render};
 pub use rollback::{plan_rollback, repair, rollback};
 pub use uninstall::{KeptObject, UninstallOutcome, uninstall};
+pub use verdict::{Verdict, record_verdict};

@@ -55,7 +55,10 @@ async fn list(
     request: BuiltRequest,
 ) -> Result<Vec<Value>, Error> {
     let list = send(cluster, request).await;
-    let mut list = list.map_err(failed("list", &secret::prefix(&release.name)))?;
+    let mut list = list.map_err(failed(
+        "list",
+        &format!("{}*", secret::prefix(&release.name)),
+    ))?;
     Ok(match list["items"].take() {
         Value::Array(items) => items,
         _ => Vec::new(),

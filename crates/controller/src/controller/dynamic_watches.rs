@@ -94,6 +94,10 @@ impl Controller {
             .collect();
         self.object_watches
             .retain(|watched, _| !affected.contains(watched));
+        for (cluster, kind) in &affected {
+            // Their health by the new rules is unknown.
+            self.index.objects.forget(cluster, kind);
+        }
         self.start_object_watches(affected);
     }
 }

@@ -209,7 +209,7 @@ impl Controller {
                     namespace: namespace.clone(),
                     name: name.clone(),
                 };
-                // Invalid rules are reported when the plugin is installed.
+                // A plugin with invalid rules is rejected.
                 let rules = self
                     .index
                     .owner(&release)

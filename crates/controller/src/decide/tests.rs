@@ -446,6 +446,19 @@ fn exhausted_retries_still_wait_for_a_change_after_a_restart() {
 }
 
 #[test]
+fn an_attempt_that_could_not_be_rolled_back_is_not_repeated() {
+    let backoff = Backoff::default();
+    for reason in ["RolledBack", "RollbackFailed"] {
+        let mut observed = failed(1, None, Some("x"));
+        let mut applied = ready("web", "1").status.unwrap().conditions.remove(0);
+        (applied.kind, applied.reason) = (APPLIED.to_owned(), reason.to_owned());
+        observed.status.conditions.push(applied);
+        let repeated = action(&observed, "x", None, &backoff);
+        assert_eq!(repeated, Action::BackOff { until: None }, "{reason}");
+    }
+}
+
+#[test]
 fn drift_is_corrected_by_policy_and_with_backoff() {
     let backoff = Backoff::default();
     let mut observed = observed(plugin("web", installed));

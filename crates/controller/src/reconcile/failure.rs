@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use outrigger_api::plugin::Phase;
-use outrigger_api::reason::{EventReason, Reason};
+use outrigger_api::reason::EventReason;
 
 use super::Reconcile;
 use crate::conditions::{self, Cause, READY};
@@ -133,7 +133,7 @@ impl Reconcile {
         }
         self.retry.failed_inputs = Some(inputs);
         let attempts = self.pending.status.attempts + 1;
-        let is_rolled_back = cause.reason == Reason::RolledBack;
+        let is_rolled_back = decide::ROLLED_BACK.contains(&cause.reason);
         let plugin = &self.observed.plugin;
         let is_last = decide::are_retries_exhausted(plugin, attempts, is_rolled_back);
         self.pending

@@ -183,6 +183,41 @@ async fn health_rules_of_the_spec_apply_and_can_change() {
 }
 
 #[tokio::test]
+async fn an_invalid_health_rule_fails_an_installed_plugin_and_leaves_its_objects() {
+    let harness = Harness::new().await;
+    let rule = |expression: &str| json!({"health": [{"apiVersion": "v1", "kind": "ConfigMap", "healthy": expression}]});
+    harness.create("config", "config", json!({})).await;
+    harness.until_ready("config").await;
+    let installed = harness.config_maps().get("config").await.unwrap();
+    harness
+        .patch("config", json!({"spec": rule("self.data.")}))
+        .await;
+    let plugin = harness.until_phase("config", Phase::Failed).await;
+    assert_eq!(plugin.condition("Ready").unwrap().reason, "BadHealthRule");
+    let left = harness.config_maps().get("config").await.unwrap();
+    assert_eq!(
+        left.metadata.resource_version,
+        installed.metadata.resource_version
+    );
+    // An expression that cannot be evaluated is not met.
+    harness
+        .patch("config", json!({"spec": rule("self.data.absent == 'x'")}))
+        .await;
+    let plugin = harness
+        .until("config", |plugin| {
+            let ready = plugin.condition("Ready");
+            plugin.is_observed() && ready.is_some_and(|ready| ready.message.contains("absent"))
+        })
+        .await;
+    assert!(!plugin.is_ready());
+    harness
+        .patch("config", json!({"spec": rule("self.data.text == 'hello'")}))
+        .await;
+    harness.until_ready("config").await;
+    harness.close().await;
+}
+
+#[tokio::test]
 async fn file_overrides_are_applied_to_the_chart() {
     let harness = Harness::new().await;
     let spec = json!({"fileOverrides": [{"name": "values.yaml", "content": "text: mine\n"}]});

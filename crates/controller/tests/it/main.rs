@@ -34,3 +34,4 @@ mod slow_charts;
 mod status_edits;
 mod targets;
 mod trust;
+mod unhealthy_revisions;

@@ -73,7 +73,11 @@ pub(super) async fn succeed(
     storage::update_own(context.cluster, &mut record, now).await?;
     supersede_others(context, plan, record.revision).await;
     let max = context.options.max_history;
-    for revision in surplus(plan.observed.history.revisions(), record.revision, max) {
+    let history = &plan.observed.history;
+    // Until its objects are healthy, the revision may still fail: the one before it is the way back.
+    let previous = history.deployed().filter(|_| !context.options.wait);
+    let kept = [Some(record.revision), previous.map(|last| last.revision)];
+    for revision in surplus(history.revisions(), &kept, max) {
         let deleted = storage::delete(context.cluster, &record.id, revision).await;
         log_error(deleted, "failed to delete old release record");
     }
@@ -248,17 +252,18 @@ async fn supersede(context: &Context<'_>, plan: &Plan, revision: u32) -> Result<
     updated.map(drop)
 }
 
-/// The oldest revisions beyond `max`, without the current one; none if `max` is 0.
-fn surplus(revisions: &[RevisionStatus], current: u32, max: usize) -> Vec<u32> {
+/// The oldest revisions beyond `max`, without those that are kept; none if `max` is 0.
+fn surplus(revisions: &[RevisionStatus], kept: &[Option<u32>], max: usize) -> Vec<u32> {
     let others: Vec<u32> = revisions
         .iter()
         .map(|revision| revision.revision)
-        .filter(|&revision| revision != current)
+        .filter(|revision| !kept.contains(&Some(*revision)))
         .collect();
     match max {
         0 => Vec::new(),
         max => {
-            let surplus = (others.len() + 1).saturating_sub(max);
+            let kept = kept.iter().flatten().count();
+            let surplus = (others.len() + kept).saturating_sub(max);
             others[..surplus.min(others.len())].to_vec()
         }
     }
@@ -276,9 +281,10 @@ mod tests {
                 status: Status::Superseded,
             })
             .collect();
-        assert_eq!(surplus(&revisions, 5, 3), [1, 2]);
-        assert_eq!(surplus(&revisions, 5, 10), [0; 0]);
-        assert_eq!(surplus(&revisions, 5, 0), [0; 0]);
-        assert_eq!(surplus(&revisions, 4, 1), [1, 2, 3]);
+        assert_eq!(surplus(&revisions, &[Some(5)], 3), [1, 2]);
+        assert_eq!(surplus(&revisions, &[Some(5)], 10), [0; 0]);
+        assert_eq!(surplus(&revisions, &[Some(5)], 0), [0; 0]);
+        assert_eq!(surplus(&revisions, &[Some(4)], 1), [1, 2, 3]);
+        assert_eq!(surplus(&revisions, &[Some(5), Some(1)], 3), [2, 3]);
     }
 }

@@ -1,11 +1,13 @@
 //! The rules of kstatus: by kind for built-in kinds, by conditions for others.
 //!
 //! Where kstatus takes an object for current that does not work, this does not: a failed Pod, and a paused Deployment or a
-//! StatefulSet with the strategy `OnDelete` whose pods are not available.
+//! StatefulSet with the strategy `OnDelete` whose pods are not available. Where kstatus takes an object for failed because
+//! of a condition from before its spec changed, this does not.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Health, conditions, in_progress};
+use super::{Condition, Health, conditions, in_progress};
 
 /// Assesses an object that is not terminating.
 pub(super) fn assess(object: &Value) -> Health {
@@ -45,7 +47,15 @@ fn by_generation_and_conditions(object: &Value) -> Option<Health> {
     }
     conditions(object).find_map(|condition| match condition.kind {
         "Reconciling" if condition.is_true() => Some(in_progress(condition.text())),
-        "Stalled" if condition.is_true() => Some(Health::Failed(condition.text())),
+        "Stalled" if condition.is_true() => {
+            let is_stale = condition.observed_generation < generation
+                && condition.observed_generation.is_some();
+            Some(if is_stale {
+                in_progress(condition.text())
+            } else {
+                Health::Failed(condition.text())
+            })
+        }
         _ => None,
     })
 }
@@ -139,7 +149,10 @@ fn deployment(object: &Value) -> Health {
     let mut available = false;
     for condition in conditions(object) {
         match condition.kind {
-            "Progressing" if condition.reason == "ProgressDeadlineExceeded" => {
+            "Progressing"
+                if condition.reason == "ProgressDeadlineExceeded"
+                    && !precedes_spec(&condition, object) =>
+            {
                 return Health::Failed("Progress deadline exceeded".to_owned());
             }
             "Progressing" if condition.reason == "NewReplicaSetAvailable" => {
@@ -176,6 +189,22 @@ fn deployment(object: &Value) -> Health {
         return in_progress("Deployment not Available");
     }
     Health::Current
+}
+
+/// Whether a condition was last updated before the spec was written. The Deployment controller keeps the condition of an
+/// exceeded deadline until the next rollout progresses. Times are in seconds, and a deadline is at least one.
+fn precedes_spec(condition: &Condition<'_>, object: &Value) -> bool {
+    let time = |text: &str| text.parse::<Timestamp>().ok();
+    let entries = object["metadata"]["managedFields"].as_array();
+    let written = entries.into_iter().flatten().filter_map(|entry| {
+        let is_spec = entry["subresource"].as_str().unwrap_or_default().is_empty()
+            && entry["fieldsV1"]["f:spec"].is_object();
+        time(entry["time"].as_str().filter(|_| is_spec)?)
+    });
+    match (condition.updated_at.and_then(time), written.max()) {
+        (Some(updated), Some(written)) => updated <= written,
+        _ => false,
+    }
 }
 
 /// A paused Deployment does not progress on purpose, but its pods must be available.

@@ -64,6 +64,49 @@ fn a_deployment_is_current_when_all_updated_replicas_are_available() {
 }
 
 #[test]
+fn a_deadline_that_was_exceeded_before_the_last_change_of_the_spec_is_no_failure() {
+    let late = |time: &str| {
+        json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 1, "conditions": [{
+            "type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "lastUpdateTime": time,
+        }]})
+    };
+    let written = |status: &Value, entry: Value| {
+        let mut object = deployment(&json!({"replicas": 2}), status);
+        object["metadata"]["managedFields"] = json!([entry]);
+        object
+    };
+    let apply = json!({"manager": "helm", "operation": "Apply", "time": "2026-01-01T00:00:10Z", "fieldsV1": {"f:spec": {}}});
+    for before in ["2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z"] {
+        check(
+            &written(&late(before), apply.clone()),
+            "InProgress: Updated: 1/2",
+        );
+    }
+    let failed = "Failed: Progress deadline exceeded";
+    check(
+        &written(&late("2026-01-01T00:00:11Z"), apply.clone()),
+        failed,
+    );
+    // Neither the status nor the number of replicas starts another rollout.
+    for subresource in ["status", "scale"] {
+        let mut other = apply.clone();
+        other["subresource"] = json!(subresource);
+        check(&written(&late("2026-01-01T00:00:09Z"), other), failed);
+    }
+}
+
+#[test]
+fn a_stalled_condition_of_an_earlier_generation_is_no_failure() {
+    let stalled = |observed: Value| {
+        let condition = json!({"type": "Stalled", "status": "True", "message": "no", "observedGeneration": observed});
+        json!({"apiVersion": "e.io/v1", "kind": "Thing", "metadata": {"generation": 2}, "status": {"conditions": [condition]}})
+    };
+    check(&stalled(json!(1)), "InProgress: no");
+    check(&stalled(json!(2)), "Failed: no");
+    check(&stalled(Value::Null), "Failed: no");
+}
+
+#[test]
 fn stateful_sets_and_daemon_sets_wait_for_all_pods() {
     let set = |status: Value| json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "spec": {"replicas": 1}, "status": status});
     check(&set(json!({})), "InProgress: Replicas: 0/1");

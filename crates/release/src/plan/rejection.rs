@@ -29,8 +29,7 @@ impl Rejection {
     pub fn hint(&self) -> String {
         match self {
             Self::InvalidOwnership { .. } => {
-                "delete the objects, rename the release, or take ownership of the objects"
-                    .to_owned()
+                "delete the objects, or use another release name".to_owned()
             }
             Self::NamespaceNotFound { .. } => {
                 "create the namespace first, or depend on a plugin that creates it".to_owned()

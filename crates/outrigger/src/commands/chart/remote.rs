@@ -8,8 +8,10 @@ use outrigger_repository::{Archive, Fetcher, Options, Request};
 
 use super::source::{self, helm_error};
 use crate::commands::mirror_flags::MirrorFlags;
+use crate::commands::oci_chart::OciChart;
 use crate::commands::registry_flags::fetch_error;
 use crate::commands::runtime;
+use crate::report::UsageError;
 
 /// Any version, including pre-releases.
 const ANY_VERSION: &str = ">0.0.0-0";
@@ -38,7 +40,7 @@ impl RemoteFlags {
     /// Downloads the archive of a chart, verified.
     pub(crate) fn download(&self, chart: &str) -> anyhow::Result<Archive> {
         let fetcher = Fetcher::new(self.mirrors.apply(Options::for_user())?);
-        let request = self.request(chart);
+        let request = self.request(chart)?;
         runtime::run(async { fetcher.archive(&request).await.map_err(fetch_error) })
     }
 
@@ -67,17 +69,24 @@ impl RemoteFlags {
         }
     }
 
-    fn request(&self, chart: &str) -> Request {
+    fn request(&self, chart: &str) -> Result<Request, UsageError> {
         let any = self.devel.then(|| ANY_VERSION.to_owned());
+        let mut version = self.version.clone();
         let (repo, chart) = match &self.repo {
             Some(repo) => (repo.clone(), chart.to_owned()),
-            None => (chart.to_owned(), String::new()),
+            None => match OciChart::parse(chart, version.as_deref())? {
+                Some(oci) => {
+                    version = oci.version;
+                    (oci.url, String::new())
+                }
+                None => (chart.to_owned(), String::new()),
+            },
         };
-        Request {
+        Ok(Request {
             repo,
             chart,
-            version: self.version.clone().or(any),
+            version: version.or(any),
             ..Request::default()
-        }
+        })
     }
 }

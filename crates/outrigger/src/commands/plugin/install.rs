@@ -16,6 +16,7 @@ use super::spec_flags::parse_conflicts;
 use super::wait_condition::WaitCondition;
 use super::{file, repo_path, values};
 use crate::commands::chart::values::ValuesFlags;
+use crate::commands::oci_chart::OciChart;
 use crate::printer::Printer;
 use crate::report::{HintExt as _, UsageError};
 
@@ -63,7 +64,7 @@ pub(crate) struct Args {
     /// Namespace to install into [default: the namespace of the plugin]
     #[arg(long, value_name = "NAME")]
     install_namespace: Option<String>,
-    /// Create the namespaces of the plugins and of their releases if they do not exist
+    /// Create the namespaces of the plugins if they do not exist; those of their releases are always created
     #[arg(long)]
     create_namespace: bool,
     /// If an upgrade fails, return to the previous revision; if the installation fails, uninstall
@@ -89,12 +90,18 @@ pub(crate) struct Args {
 enum FlagError {
     #[error("expected helm, template or manifests")]
     Kind,
+    #[error("kustomize is not supported yet; use manifests with the output of `kustomize build`")]
+    Kustomize,
     #[error("expected a dependency such as storage, storage@^1 or tools/storage")]
     Dependency,
 }
 
 fn parse_kind(text: &str) -> Result<PluginKind, FlagError> {
-    serde_json::from_value(text.into()).map_err(|_| FlagError::Kind)
+    match serde_json::from_value(text.into()) {
+        Ok(PluginKind::Kustomize) => Err(FlagError::Kustomize),
+        Ok(kind) => Ok(kind),
+        Err(_) => Err(FlagError::Kind),
+    }
 }
 
 /// Parses `[NAMESPACE/]NAME[@RANGE]`.
@@ -175,7 +182,26 @@ fn from_flags(args: &Args, directory: &Path) -> anyhow::Result<Plugin> {
         rollback: args.rollback_on_failure,
         ..PluginSpec::default()
     };
-    Ok(Plugin::new(name, spec))
+    let mut plugin = Plugin::new(name, spec);
+    if args.chart.is_some() && args.repo.is_none() {
+        name_oci_chart(&mut plugin.spec, args.version.as_deref())?;
+    }
+    Ok(plugin)
+}
+
+/// Takes the name of the chart, and the version of its tag, from the URL of a chart in a registry. `version` is that of
+/// `--version`.
+pub(super) fn name_oci_chart(
+    spec: &mut PluginSpec,
+    version: Option<&str>,
+) -> Result<(), UsageError> {
+    let source = spec.repo.as_deref().unwrap_or_default();
+    if let Some(chart) = OciChart::parse(source, version)? {
+        spec.repo = Some(chart.url);
+        spec.chart = Some(chart.name);
+        spec.version = chart.version.or_else(|| spec.version.take());
+    }
+    Ok(())
 }
 
 /// The source that an argument names: a URL, a path, or a chart in the working directory. `None` if it is the name of a
@@ -277,6 +303,36 @@ mod tests {
         assert_eq!(full.version.as_deref(), Some(">=1, <2"));
         assert_eq!(parse_dependency("storage").unwrap().version, None);
         assert!(parse_dependency("@^1").is_err() && parse_dependency("tools/").is_err());
+    }
+
+    #[test]
+    fn the_name_of_a_plugin_need_not_be_that_of_its_chart_in_a_registry() {
+        let install = |arguments: &[&str]| {
+            let command = <Args as clap::Args>::augment_args(clap::Command::new("install"));
+            let matches = command.get_matches_from([&["install"], arguments].concat());
+            let args = <Args as clap::FromArgMatches>::from_arg_matches(&matches).unwrap();
+            let spec = from_flags(&args, Path::new("/")).unwrap().spec;
+            (spec.repo.unwrap(), spec.chart.unwrap(), spec.version)
+        };
+        let url = "oci://r.local:5000/charts/web";
+        let expected = |version: Option<&str>| {
+            let version = version.map(str::to_owned);
+            (url.to_owned(), "web".to_owned(), version)
+        };
+        assert_eq!(install(&["mine", url]), expected(None));
+        let tagged = format!("{url}:1.2.3");
+        assert_eq!(install(&["mine", &tagged]), expected(Some("1.2.3")));
+        assert_eq!(
+            install(&["mine", url, "--version", "^1"]),
+            expected(Some("^1"))
+        );
+    }
+
+    #[test]
+    fn the_kind_kustomize_is_refused() {
+        assert!(parse_kind("manifests").is_ok());
+        let error = parse_kind("kustomize").unwrap_err().to_string();
+        assert!(error.contains("not supported yet"), "{error}");
     }
 
     #[test]

@@ -60,6 +60,10 @@ impl SpecFlags {
         })
     }
 
+    pub(super) fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
     /// Whether the flags change more than values.
     pub(super) fn changes_chart(&self) -> bool {
         self.version.is_some() || self.latest || self.repo.is_some() || self.conflicts.is_some()

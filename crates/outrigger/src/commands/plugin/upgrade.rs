@@ -5,7 +5,7 @@ use std::path::Path;
 use outrigger_api::plugin::Plugin;
 
 use super::change::ChangeFlags;
-use super::install::local_or_remote;
+use super::install::{local_or_remote, name_oci_chart};
 use super::repo_path;
 use super::spec_flags::SpecFlags;
 use crate::printer::Printer;
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let source = args.chart.as_deref().map(|chart| source(chart, &directory));
     let source = source.transpose()?;
     if source.is_none() && !args.spec.changes_chart() {
-        let message = "no change requested: use --version, --latest, --repo or --conflicts";
+        let message = "no change requested: name a chart, or use --version, --latest, --repo or --conflicts; `plugin set` changes values";
         return Err(UsageError(message.to_owned()).into());
     }
     let change = |plugin: &mut Plugin| {
@@ -47,6 +47,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
             plugin.spec.repo = Some(source.clone());
             // It is the only chart of the source.
             plugin.spec.chart = None;
+            name_oci_chart(&mut plugin.spec, args.spec.version())?;
         }
         Ok(())
     };
