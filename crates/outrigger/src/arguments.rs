@@ -47,6 +47,7 @@ impl Arguments {
             verbose: self.global.verbose,
             format,
             is_service,
+            prints_failures: matches!(self.command, Command::Up(_)),
         }
     }
 }

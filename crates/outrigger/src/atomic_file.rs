@@ -17,6 +17,12 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(written?)
 }
 
+/// Creates a folder to write files to, if it does not exist.
+pub(crate) fn create_folder(path: &Path) -> anyhow::Result<()> {
+    anyhow::ensure!(!path.is_file(), "{} is not a folder", path.display());
+    Ok(fs_err::create_dir_all(path)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

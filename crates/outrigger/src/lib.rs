@@ -34,11 +34,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// `outrigger help COMMAND` is `outrigger COMMAND --help`.
+/// `outrigger help COMMAND` and `outrigger COMMAND help` are `outrigger COMMAND --help`.
 fn without_help_command(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.into_iter().collect();
-    if args.get(1).is_some_and(|command| command == "help") {
-        args.remove(1);
+    let is_help = |index: &usize| args.get(*index).is_some_and(|command| command == "help");
+    if let Some(index) = [1, 2].into_iter().find(is_help) {
+        args.remove(index);
         args.push("--help".into());
     }
     args

@@ -28,6 +28,8 @@ pub(crate) struct Settings {
     pub(crate) format: LogFormat,
     /// Whether the command logs what it does without `--verbose`.
     pub(crate) is_service: bool,
+    /// Whether the command prints the failures of plugins itself.
+    pub(crate) prints_failures: bool,
 }
 
 pub(crate) fn start(settings: Settings) {
@@ -70,8 +72,13 @@ fn filter(settings: Settings) -> Targets {
         0 => LevelFilter::OFF,
         _ => level,
     };
+    let reports = match settings.verbose {
+        0 if settings.prints_failures => LevelFilter::ERROR,
+        _ => own,
+    };
     Targets::new()
         .with_default(level)
+        .with_target("outrigger_controller::reconcile::report", reports)
         .with_target("kube_client", client)
         // It logs whole responses that it cannot parse, such as Secrets and the credentials of machines.
         .with_target("kube_client::client", LevelFilter::OFF)
@@ -84,6 +91,20 @@ mod tests {
     use tracing::Level;
 
     use super::*;
+
+    #[test]
+    fn failures_that_a_command_prints_are_not_logged_as_well() {
+        let is_logged = |prints_failures, verbose| {
+            let filter = filter(Settings {
+                verbose,
+                prints_failures,
+                ..Settings::default()
+            });
+            filter.would_enable("outrigger_controller::reconcile::report", &Level::WARN)
+        };
+        assert!(!is_logged(true, 0));
+        assert!(is_logged(true, 1) && is_logged(false, 0));
+    }
 
     #[test]
     fn responses_of_the_api_server_are_not_logged_at_any_level() {

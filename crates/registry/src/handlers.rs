@@ -21,7 +21,7 @@ use crate::answer::{Answer, Failure, empty};
 use crate::route::Route;
 use crate::server::Context;
 
-pub(crate) use charts::ChartIndex;
+pub(crate) use charts::{ChartIndex, IndexFolder};
 
 /// How long a client may take to send the next part of a body.
 const BODY_TIMEOUT: Duration = Duration::from_mins(1);
@@ -47,7 +47,7 @@ pub(crate) async fn dispatch(
             lists::referrers(context, &request, repository, &digest).await
         }
         Route::Catalog => lists::catalog(context, &request).await,
-        Route::ChartIndex => charts::index(context).await,
+        Route::ChartIndex { folder } => charts::index(context, folder).await,
         Route::ChartArchive { file } => charts::archive(context, file).await,
         Route::ChartApi { name, version } => charts::api(context, request, name, version).await,
         Route::Token | Route::Health => Ok(empty(StatusCode::NOT_FOUND)),

@@ -3,6 +3,8 @@
 use http::Method;
 use outrigger_oci::{Digest, is_repository_path, is_tag};
 
+use crate::handlers::IndexFolder;
+
 /// An operation of the distribution specification, or of a chart repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
@@ -31,7 +33,9 @@ pub(crate) enum Route {
         digest: String,
     },
     Catalog,
-    ChartIndex,
+    ChartIndex {
+        folder: IndexFolder,
+    },
     ChartArchive {
         file: String,
     },
@@ -64,7 +68,8 @@ impl Route {
             "/v2/" | "/v2" => return Ok(Self::Ping),
             "/token" => return Ok(Self::Token),
             "/v2/_catalog" => return Ok(Self::Catalog),
-            "/index.yaml" | "/charts/index.yaml" => return Ok(Self::ChartIndex),
+            "/index.yaml" => return Ok(Self::chart_index(IndexFolder::Root)),
+            "/charts/index.yaml" => return Ok(Self::chart_index(IndexFolder::Charts)),
             "/health" => return Ok(Self::Health),
             _ => {}
         }
@@ -81,6 +86,10 @@ impl Route {
         }
         let path = path.strip_prefix("/v2/").ok_or(NoRoute::Unknown)?;
         distribution(path)
+    }
+
+    fn chart_index(folder: IndexFolder) -> Self {
+        Self::ChartIndex { folder }
     }
 
     /// The repository that must be accessed, if any.
@@ -211,7 +220,11 @@ mod tests {
 
     #[test]
     fn chart_repositories_have_the_paths_of_chartmuseum() {
-        assert_eq!(Route::parse("/index.yaml"), Ok(Route::ChartIndex));
+        let folder = IndexFolder::Root;
+        assert_eq!(
+            Route::parse("/index.yaml"),
+            Ok(Route::ChartIndex { folder })
+        );
         let api = |name: Option<&str>, version: Option<&str>| Route::ChartApi {
             name: name.map(str::to_owned),
             version: version.map(str::to_owned),

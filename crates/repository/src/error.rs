@@ -72,7 +72,7 @@ pub enum Error {
     },
     #[error("{} is not in a directory that plugins may use", path.display())]
     FileNotAllowed { path: PathBuf },
-    #[error("{url} is a loopback or link-local address, which plugins may not use")]
+    #[error("the host of {url} is a loopback or link-local address, which plugins may not use")]
     AddressNotAllowed { url: String },
     #[error("{location} is not a valid chart")]
     InvalidChart {

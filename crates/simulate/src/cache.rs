@@ -22,6 +22,7 @@ pub(super) const WATCHED: &[(&str, &str)] = &[
     ("jobs", "batch/v1"),
     ("endpointslices", "discovery.k8s.io/v1"),
     ("poddisruptionbudgets", "policy/v1"),
+    ("storageclasses", "storage.k8s.io/v1"),
     ("configmaps", "v1"),
     ("endpoints", "v1"),
     ("nodes", "v1"),

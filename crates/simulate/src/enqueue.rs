@@ -56,7 +56,9 @@ pub(super) fn objects_to_reconcile(
             ids.extend(all(cache, "daemonsets", ""));
             ids.extend(cache.unscheduled().cloned());
         }
-        "persistentvolumes" => ids.extend(all(cache, "persistentvolumeclaims", "")),
+        "persistentvolumes" | "storageclasses" => {
+            ids.extend(all(cache, "persistentvolumeclaims", ""));
+        }
         "deployments" | "replicasets" | "statefulsets" => {
             if plural == "replicasets" && controller(object).is_none() {
                 ids.extend(adopters(cache, object, &["deployments"]));

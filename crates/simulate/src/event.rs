@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::object::{name, namespace, uid};
+use super::object::{compute_hash, name, namespace, uid};
 use super::plan::{Action, Context};
 
 /// Records a warning about an object.
@@ -30,4 +30,20 @@ pub(super) fn warning(
         "lastTimestamp": ctx.time(),
         "source": {"component": component},
     }))
+}
+
+/// The same, but only one for each message about an object: another one has the same name, and so is not stored.
+pub(super) fn warning_once(
+    kind: (&str, &str),
+    object: &Value,
+    source: (&str, &str),
+    message: &str,
+    ctx: &Context<'_>,
+) -> Action {
+    let mut action = warning(kind, object, source, message, ctx);
+    if let Action::Record(event) = &mut action {
+        let hash = compute_hash(&json!([uid(object), message]));
+        event["metadata"]["name"] = format!("{}.{hash}", name(object)).into();
+    }
+    action
 }

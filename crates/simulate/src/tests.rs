@@ -4,6 +4,7 @@ mod adoption;
 mod partition;
 mod references;
 mod scheduling;
+mod volumes;
 
 use serde_json::{Value, json};
 
@@ -22,6 +23,7 @@ struct FakeServer {
     log: Vec<String>,
     /// Recorded events.
     events: Vec<String>,
+    event_names: std::collections::HashSet<String>,
 }
 
 fn now() -> Timestamp {
@@ -39,6 +41,7 @@ impl FakeServer {
             version: 0,
             log: Vec::new(),
             events: Vec::new(),
+            event_names: std::collections::HashSet::new(),
         };
         server.create("nodes", node::new());
         server.log.clear();
@@ -115,6 +118,8 @@ impl FakeServer {
                 self.apply("pods", pod)
             }
             Action::Record(event) => {
+                let name = event["metadata"]["name"].as_str();
+                self.event_names.extend(name.map(str::to_owned));
                 let field = |key: &str| event[key].as_str().unwrap().to_owned();
                 self.events
                     .push(format!("{}: {}", field("reason"), field("message")));
@@ -123,6 +128,15 @@ impl FakeServer {
             Action::Delete(id) => self.delete(&id, false),
             Action::DeleteNow(id) => self.delete(&id, true),
         }
+    }
+
+    /// Whether an action records an event that exists.
+    fn is_repeated(&self, action: &Action) -> bool {
+        let Action::Record(event) = action else {
+            return false;
+        };
+        let name = event["metadata"]["name"].as_str();
+        name.is_some_and(|name| self.event_names.contains(name))
     }
 
     /// Executes one plan after another until nothing is left to do; false if that takes more than `max` plans.
@@ -142,6 +156,9 @@ impl FakeServer {
                     immediate.push(plan.actions);
                     delayed.extend(plan.delayed.map(|delayed| delayed.actions));
                 }
+            }
+            for actions in &mut immediate {
+                actions.retain(|action| !self.is_repeated(action));
             }
             immediate.retain(|actions| !actions.is_empty());
             delayed.retain(|actions| !actions.is_empty());

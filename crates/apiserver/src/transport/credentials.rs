@@ -1,7 +1,7 @@
 //! The credentials of a server: generated when it first opens, stored in its folder, readable by the owner only.
 
 use std::fmt;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ impl ServerCredentials {
         let path = folder.join(FILE);
         let bytes = match fs_err::read(&path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(CredentialsError::File(error)),
         };
         let parsed = Self::parse(&bytes);
@@ -191,11 +191,18 @@ fn tls_config(certificates: &Certificates) -> Result<Arc<ServerConfig>, Damage> 
 
 /// Writes a file atomically, readable by the owner only.
 pub(super) fn write_secret(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent()
+        && !folder.as_os_str().is_empty()
+        && !folder.is_dir()
+    {
+        let message = format!("{} is not a folder", folder.display());
+        return Err(std::io::Error::new(ErrorKind::NotFound, message));
+    }
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     let temporary = PathBuf::from(temporary);
     match fs_err::remove_file(&temporary) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let written = write_new(&temporary, bytes).and_then(|()| fs_err::rename(&temporary, path));

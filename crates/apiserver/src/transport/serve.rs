@@ -40,9 +40,7 @@ pub enum ListenError {
         #[source]
         source: std::io::Error,
     },
-    #[error(
-        "refusing to listen on {address}, which other machines can reach; pass --allow-remote to allow it"
-    )]
+    #[error("refusing to listen on {address}, which other machines can reach")]
     NotLoopback { address: SocketAddr },
 }
 

@@ -21,7 +21,9 @@ pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     };
     match (address, port.parse()) {
         (Some(address), Ok(port)) if !text.is_empty() => Ok(SocketAddr::new(address, port)),
-        _ => Err("not an IP address and a port, such as 127.0.0.1:7445".to_owned()),
+        _ => Err(
+            "not an IP address or localhost and a port, such as 127.0.0.1:7445 or :7445".to_owned(),
+        ),
     }
 }
 

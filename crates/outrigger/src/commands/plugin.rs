@@ -79,7 +79,7 @@ pub(crate) enum Verb {
     /// Roll back to the version and values of an earlier revision
     Rollback(rollback::Args),
     /// Remove a plugin and its release
-    #[command(after_help = uninstall::EXAMPLES, visible_alias = "delete")]
+    #[command(after_help = uninstall::EXAMPLES, visible_alias = "delete", aliases = ["remove", "rm"])]
     Uninstall(removal::RemovalArgs),
     /// Stop reconciling plugins: changes and drift are not acted upon
     #[command(after_help = suspend::SUSPEND_EXAMPLES)]

@@ -16,7 +16,7 @@ use super::plugin::unreachable;
 use super::{runtime, similar_name};
 use crate::arguments::{Output, OutputFlag};
 use crate::printer::{Printer, Row};
-use crate::report::note;
+use crate::report::{hinted, note};
 
 mod add;
 mod search;
@@ -112,8 +112,14 @@ fn explain(error: &kube::Error, name: &str) -> anyhow::Error {
         404 if status.message.contains(&format!("\"{name}\"")) => {
             anyhow!("repository {name} does not exist")
         }
-        404 => anyhow!("the Repository CRD (repositories.outrigger.dev) is not installed"),
-        409 => anyhow!("repository {name} already exists"),
+        404 => hinted(
+            anyhow!("the Repository CRD (repositories.outrigger.dev) is not installed"),
+            Some("outrigger serve --install-crds installs it".to_owned()),
+        ),
+        409 => hinted(
+            anyhow!("repository {name} already exists"),
+            Some(format!("outrigger repository remove {name} removes it")),
+        ),
         403 => anyhow!("access denied: {}", status.message),
         422 => anyhow!("{}", invalid("repository", name, &status.message)),
         _ => anyhow!(status.message.clone()),

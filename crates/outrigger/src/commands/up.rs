@@ -119,7 +119,9 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     );
     let kubeconfig =
         KubeconfigFile::write(args, |path| kubeconfig_file::write(path, address, &server))?;
-    printer.line(&kubeconfig.path.display().to_string())?;
+    if !(args.once && kubeconfig.temporary_directory.is_some()) {
+        printer.line(&kubeconfig.path.display().to_string())?;
+    }
     let client = Client::new(server.service(), "default");
     crds::install(&client, true).await?;
     let objects = (plugins, manifests);
@@ -129,7 +131,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     if args.once && !(report.rows.is_empty() && args.cluster.is_some()) {
         printer.list(crate::arguments::Output::Table, &report.rows)?;
     }
-    Ok(report.exit_code())
+    report.exit_code()
 }
 
 /// Runs the controller and prints the progress of the plugins, until a shutdown signal; with `--once`, until the plugins

@@ -4,7 +4,7 @@
 //! `charts/NAME`. The label `outrigger.dev/origin` tells system addons from those of the user.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -35,7 +35,38 @@ pub(crate) struct ChartIndex {
 #[derive(Debug)]
 pub(super) struct Charts {
     pub(super) by_name: BTreeMap<String, Vec<ChartVersion>>,
-    yaml: Bytes,
+    /// `/index.yaml`
+    root_index: OnceLock<Bytes>,
+    /// `/charts/index.yaml`
+    folder_index: OnceLock<Bytes>,
+}
+
+/// The folder of an index. The URLs in the index are relative to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IndexFolder {
+    Root,
+    Charts,
+}
+
+impl Charts {
+    fn index(&self, folder: IndexFolder) -> Bytes {
+        let cached = match folder {
+            IndexFolder::Root => &self.root_index,
+            IndexFolder::Charts => &self.folder_index,
+        };
+        cached.get_or_init(|| self.write_index(folder)).clone()
+    }
+
+    fn write_index(&self, folder: IndexFolder) -> Bytes {
+        let entries = |(name, versions): (&String, &Vec<ChartVersion>)| {
+            let entries = versions.iter().map(|chart| chart.entry_in(folder, name));
+            (name.clone(), entries.collect())
+        };
+        let entries: Map<String, Value> = self.by_name.iter().map(entries).collect();
+        let index =
+            json!({"apiVersion": "v1", "entries": entries, "generated": "1970-01-01T00:00:00Z"});
+        Bytes::from(outrigger_goyaml::write_json(&index))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -45,6 +76,16 @@ pub(super) struct ChartVersion {
     pub(super) manifest: Digest,
     archive: Descriptor,
     entry: Value,
+}
+
+impl ChartVersion {
+    fn entry_in(&self, folder: IndexFolder, name: &str) -> Value {
+        let mut entry = self.entry.clone();
+        if folder == IndexFolder::Charts {
+            entry["urls"] = json!([format!("{name}-{}.tgz", self.version)]);
+        }
+        entry
+    }
 }
 
 impl ChartIndex {
@@ -77,19 +118,11 @@ fn read_charts(store: &Store) -> Result<Charts, StoreError> {
     for versions in by_name.values_mut() {
         versions.sort_by(|a, b| compare(&b.version, &a.version));
     }
-    let entries: Map<String, Value> = by_name
-        .iter()
-        .map(|(name, versions)| {
-            (
-                name.clone(),
-                versions.iter().map(|chart| chart.entry.clone()).collect(),
-            )
-        })
-        .collect();
-    let index =
-        json!({"apiVersion": "v1", "entries": entries, "generated": "1970-01-01T00:00:00Z"});
-    let yaml = Bytes::from(outrigger_goyaml::write_json(&index));
-    Ok(Charts { by_name, yaml })
+    Ok(Charts {
+        by_name,
+        root_index: OnceLock::new(),
+        folder_index: OnceLock::new(),
+    })
 }
 
 /// Orders versions: by their numbers, then by their text.
@@ -164,12 +197,12 @@ fn read_chart(
     Ok(Some((name, chart)))
 }
 
-pub(super) async fn index(context: &Arc<Context>) -> Result<Answer, Failure> {
+pub(super) async fn index(context: &Arc<Context>, folder: IndexFolder) -> Result<Answer, Failure> {
     let charts = list(context).await?;
     Ok(bytes_answer(
         StatusCode::OK,
         "application/x-yaml",
-        charts.yaml.clone(),
+        charts.index(folder),
     ))
 }
 

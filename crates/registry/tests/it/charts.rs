@@ -102,3 +102,22 @@ async fn what_is_not_a_chart_is_rejected() {
     );
     assert_eq!(get(&registry, "/charts/..%2f..%2fetc").await.0, 404);
 }
+
+/// Helm resolves the URLs of an index against the URL of the repository, with a slash at its end.
+#[tokio::test]
+async fn the_urls_of_both_indexes_lead_to_the_archives() {
+    let registry = Registry::start().await;
+    let web = chart("web", "1.0.0", "x");
+    assert_eq!(post(&registry, "", web.clone()).await, 201);
+    for repository in ["/", "/charts/"] {
+        let (status, index) = get(&registry, &format!("{repository}index.yaml")).await;
+        assert_eq!(status, 200, "{repository}");
+        let index = String::from_utf8(index).unwrap();
+        let (_, urls) = index.split_once("urls:\n").unwrap();
+        let url = urls.lines().next().unwrap().trim().trim_start_matches("- ");
+        let base = format!("http://{}{repository}", registry.address);
+        let base: reqwest::Url = base.parse().unwrap();
+        let path = base.join(url).unwrap().path().to_owned();
+        assert_eq!(get(&registry, &path).await, (200, web.clone()), "{path}");
+    }
+}

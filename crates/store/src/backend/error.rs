@@ -13,7 +13,7 @@ pub enum OpenError {
     #[error("the data folder {} is in use by another process", folder.display())]
     InUse { folder: PathBuf },
     /// The folder must have a store and has none.
-    #[error("{} has no data of an API server", folder.display())]
+    #[error("{} contains no API server data", folder.display())]
     NoStore { folder: PathBuf },
     /// The folder cannot be created, read or locked.
     #[error("failed to prepare the data folder {}", folder.display())]

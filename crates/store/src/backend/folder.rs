@@ -36,6 +36,10 @@ impl Folder {
             folder: path.to_owned(),
             source,
         };
+        if path.is_file() {
+            let text = "a file is in its place";
+            return Err(failure(io::Error::new(io::ErrorKind::NotADirectory, text)));
+        }
         make_private(path).map_err(failure)?;
         let lock = options()
             .create(true)

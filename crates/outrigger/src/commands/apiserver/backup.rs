@@ -17,6 +17,7 @@ use outrigger_store::{Backup, OpenError, Options, Store};
 
 use crate::commands::plugin::connect::read_kubeconfig;
 use crate::commands::runtime;
+use crate::plural::counted;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
@@ -47,9 +48,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             .context("failed to get a backup from the running server")?,
         Err(error) => return Err(error).context("failed to open the data folder"),
     };
-    print(printer, backup)?;
-    let path = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
-    printer.line(&format!("file {}", path.display()))?;
+    printer.line(&sentence("backed up", backup, &args.file))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -66,10 +65,12 @@ fn check_target(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Prints what a backup has.
-pub(super) fn print(printer: &Printer, backup: Backup) -> anyhow::Result<()> {
-    printer.line(&format!("objects {}", backup.objects))?;
-    printer.line(&format!("resourceVersion {}", backup.revision))
+/// Says what was copied, and to where.
+pub(super) fn sentence(verb: &str, backup: Backup, to: &Path) -> String {
+    let to = std::path::absolute(to).unwrap_or_else(|_| to.to_owned());
+    let objects = counted(backup.objects, "object");
+    let (revision, to) = (backup.revision, to.display());
+    format!("{verb} {objects} at resourceVersion {revision} to {to}")
 }
 
 /// Gets a backup from the server that uses the folder, and wrote its kubeconfig there.

@@ -11,14 +11,14 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::manifest::{creation_order, manifest};
+use super::manifest::{Provisioned, creation_order, manifest};
 use crate::arguments::Output;
 use crate::printer::Printer;
 use crate::report::hinted;
 
 pub(super) const EXAMPLES: &str = "\
 Manifests have what users specify: no status, no UIDs, and no objects that a server or a controller creates
-itself, such as Events, the Pods of a Deployment or the default roles. Secrets are printed too.
+itself, such as Events, the Pods of a Deployment, provisioned volumes or the default roles. Secrets are printed too.
 
 Examples:
   outrigger apiserver export --data ./data > objects.yaml
@@ -52,15 +52,15 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let snapshot = store.snapshot();
     let scope = Scope::everything();
     let objects = snapshot.list(&scope).map(|object| Item::parse(object));
-    let items: Vec<Item<'_>> = if args.raw {
-        objects.collect::<Result<_, _>>()?
-    } else {
-        let mut items = objects
-            .filter_map(|item| item.map(Item::into_manifest).transpose())
-            .collect::<Result<Vec<_>, _>>()?;
+    let mut items: Vec<Item<'_>> = objects.collect::<Result<_, _>>()?;
+    if !args.raw {
+        let provisioned = Provisioned::of(items.iter().filter_map(Item::value));
+        items = items
+            .into_iter()
+            .filter_map(|item| item.into_manifest(&provisioned))
+            .collect();
         items.sort_by(Item::creation_order);
-        items
-    };
+    }
     match args.output {
         Format::Yaml => {
             for item in &items {
@@ -90,8 +90,8 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
 fn open(folder: &Path) -> anyhow::Result<Store> {
     let opened = Store::open(Options::in_existing_folder(folder)).map_err(|error| {
         let is_used = matches!(error, OpenError::InUse { .. });
-        let hint =
-            "stop the server, or use `outrigger apiserver backup`, which a running one allows";
+        let hint = "stop the server; or back it up while it runs with `outrigger apiserver backup`, restore the backup to a \
+                    new folder, and export that";
         hinted(error, is_used.then(|| hint.to_owned()))
     });
     opened.context("failed to open the data folder")
@@ -122,10 +122,17 @@ impl<'o> Item<'o> {
             .with_context(|| format!("failed to parse {}", object.key()))
     }
 
-    /// A deep object stays as it is.
-    fn into_manifest(self) -> Option<Self> {
+    fn value(&self) -> Option<&Value> {
         match self {
-            Self::Value(value) => manifest(value).map(Self::Value),
+            Self::Value(value) => Some(value),
+            Self::Deep(_) => None,
+        }
+    }
+
+    /// A deep object stays as it is.
+    fn into_manifest(self, provisioned: &Provisioned) -> Option<Self> {
+        match self {
+            Self::Value(value) => manifest(value, provisioned).map(Self::Value),
             deep @ Self::Deep(_) => Some(deep),
         }
     }

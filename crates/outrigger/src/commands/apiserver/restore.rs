@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use outrigger_store::RestoreError;
 
-use super::backup::print;
+use super::backup::sentence;
 use crate::printer::Printer;
 use crate::report::{hinted, note};
 
@@ -22,7 +22,7 @@ Examples:
 pub(crate) struct Args {
     /// File that `apiserver backup` wrote
     backup: PathBuf,
-    /// Data folder to create; it must not exist or be empty
+    /// Data folder to create; if it exists, it must be empty
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
 }
@@ -34,8 +34,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     });
     let restored =
         restored.with_context(|| format!("failed to restore {}", args.backup.display()))?;
-    print(printer, restored)?;
-    printer.line(&format!("data {}", args.data.display()))?;
+    printer.line(&sentence("restored", restored, &args.data))?;
     note(
         "credentials are not part of a backup: without credentials.json of the old data folder, the server makes new ones,",
     );

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::host::LocalHost;
 use super::remote::RemoteFlags;
 use super::render_flags::RenderFlags;
-use super::source::{self, helm_error};
+use super::source::{self, render_error};
 use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
 
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         &LocalHost::new(false),
         &mut source::warn,
     )
-    .map_err(helm_error)?;
+    .map_err(|error| render_error(&error))?;
     let images: Vec<Image> = images::find(&rendered)
         .into_iter()
         .map(Image::from)

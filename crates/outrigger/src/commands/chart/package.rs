@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     for path in &args.charts {
         let chart = source::load(path, profile)?;
         let package = package(&chart, &options, profile).map_err(helm_error)?;
-        fs_err::create_dir_all(&folder)?;
+        atomic_file::create_folder(&folder)?;
         let file = folder.join(package.file_name);
         atomic_file::write(&file, &package.bytes)?;
         printer.line(&format!(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use outrigger_chart::{Profile, from_archive};
 use outrigger_oci::{
     Blob, Client, Reference, Repository, chart_layer, chart_manifest, tag_of_version,
@@ -16,6 +16,7 @@ use crate::commands::registry_flags::{RegistryFlags, hinted};
 use crate::commands::runtime;
 use crate::input_file;
 use crate::printer::Printer;
+use crate::report::{HintExt as _, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,17 +35,26 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let archive = input_file::read(&args.archive)?;
-    let prefix = args
-        .to
+    let (path, to) = (args.archive.display(), &args.to);
+    if args.archive.is_dir() {
+        return Err(anyhow!("{path} is a folder, not a chart archive"))
+            .hint(format!("outrigger chart package {path} makes one"));
+    }
+    let prefix = to
         .strip_prefix("oci://")
-        .context("the target is not an oci:// URL")?;
+        .ok_or_else(|| UsageError(format!("{to} is not an oci:// URL")));
+    let prefix = prefix.hint(format!("use oci://{}", without_scheme(to)))?;
+    let archive = input_file::read(&args.archive)?;
     let chart = from_archive(&archive, Profile::Helm4, &mut warn).map_err(helm_error)?;
     let repository = format!("{}/{}", prefix.trim_end_matches('/'), chart.name()).parse()?;
     let client = args.registries.client()?;
     let pushed = runtime::run(push_archive(&client, &repository, &archive, None))?;
     printer.line(&format!("{}@{}", pushed.target, pushed.digest))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn without_scheme(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
 }
 
 /// A chart that is in a registry.

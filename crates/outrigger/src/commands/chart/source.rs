@@ -1,14 +1,17 @@
 //! Loads charts, selects the Helm version to be compatible with, and converts errors of charts.
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread;
 
 use clap::ValueEnum;
-use outrigger_chart::{Chart, Profile, load_path, load_path_lazily, preparse, template_bytes};
+use outrigger_chart::{
+    Chart, Error, Profile, load_path, load_path_lazily, preparse, template_bytes,
+};
 use outrigger_gotmpl::ParseCache;
 
-use crate::report::HintExt as _;
+use crate::report::{self, HintExt as _};
 
 /// The Helm version to be compatible with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -102,7 +105,12 @@ pub(crate) fn helm_error(error: impl std::error::Error) -> anyhow::Error {
     let mut cause = error.source();
     while let Some(error) = cause {
         let message = error.to_string();
-        if !text.contains(&message) && !hidden.contains(&message) {
+        let is_missing_file = error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let is_told = text.contains(&message)
+            || is_missing_file && text.contains("no such file or directory");
+        if !is_told && !hidden.contains(&message) {
             hidden.push(message);
         }
         cause = error.source();
@@ -111,6 +119,15 @@ pub(crate) fn helm_error(error: impl std::error::Error) -> anyhow::Error {
     let mut messages = messages.collect::<Vec<_>>().into_iter().rev();
     let innermost = anyhow::Error::msg(messages.next().unwrap_or_default());
     messages.fold(innermost, anyhow::Error::context)
+}
+
+/// Converts an error of rendering. Helm's advice names Helm, which the user may not have.
+pub(crate) fn render_error(error: &Error) -> anyhow::Error {
+    let hint = match error {
+        Error::Missing { .. } => "outrigger chart dependency build CHART fetches them too",
+        _ => return helm_error(error),
+    };
+    report::hinted(helm_error(error), Some(hint.to_owned()))
 }
 
 #[cfg(test)]
@@ -127,6 +144,13 @@ mod tests {
         assert_eq!(
             chain(&helm_error(&*hidden)),
             ["unable to load", "a link at x"]
+        );
+        // Helm spells the errors of the operating system like Go.
+        let missing = io::Error::new(io::ErrorKind::NotFound, "No such file (os error 2)");
+        let missing = anyhow::Error::new(missing).context("open x: no such file or directory");
+        assert_eq!(
+            chain(&helm_error(&*missing)),
+            ["open x: no such file or directory"]
         );
         let contained = anyhow::anyhow!("no such file").context("open x: no such file");
         assert_eq!(chain(&helm_error(&*contained)), ["open x: no such file"]);

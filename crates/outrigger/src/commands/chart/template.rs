@@ -12,7 +12,7 @@ use outrigger_chart::{
 use super::host::LocalHost;
 use super::remote::RemoteFlags;
 use super::render_flags::RenderFlags;
-use super::source::{self, helm_error};
+use super::source::{self, helm_error, render_error};
 use crate::printer::Printer;
 use crate::report::{HintExt as _, UsageError};
 
@@ -215,7 +215,7 @@ impl Args {
     /// Prints what was rendered with `--debug`.
     fn failed(&self, error: &Error, printer: &Printer) -> anyhow::Result<ExitCode> {
         let Error::Manifest(invalid) = error else {
-            return Err(helm_error(error));
+            return Err(render_error(error));
         };
         if self.debug {
             printer.data(invalid.rendered.as_bytes())?;

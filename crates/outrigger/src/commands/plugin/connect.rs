@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Api, Client, Config};
@@ -67,18 +67,8 @@ pub(crate) async fn load_config(
     kubeconfig: Option<&Path>,
     context: Option<&str>,
 ) -> anyhow::Result<Config> {
-    let options = KubeConfigOptions {
-        context: context.map(ToOwned::to_owned),
-        ..KubeConfigOptions::default()
-    };
-    let read = match kubeconfig {
-        Some(path) => read_kubeconfig(path),
-        None => default_kubeconfig(),
-    };
-    let config = match read {
-        Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options).await,
-        Err(error) => Err(error),
-    };
+    let files = kubeconfig.map_or_else(default_files, |path| Ok(vec![path.to_owned()]))?;
+    let config = load_from(&files, context).await;
     if config.is_err()
         && kubeconfig.is_none()
         && context.is_none()
@@ -86,13 +76,77 @@ pub(crate) async fn load_config(
     {
         return Ok(config);
     }
-    let config = config
-        .map_err(without_source)
-        .context("failed to load the kubeconfig")
-        .hint("specify one with --kubeconfig FILE, or start a local cluster: outrigger up")?;
+    let config = config?;
     let server = config.cluster_url.to_string();
     unreachable::set_server(server.trim_end_matches('/').to_owned());
     Ok(config)
+}
+
+/// The configuration of a context of files, merged.
+async fn load_from(files: &[PathBuf], context: Option<&str>) -> anyhow::Result<Config> {
+    let mut merged = Kubeconfig::default();
+    for path in files {
+        let config = read_valid(path).and_then(|config| Ok(merged.merge(config)?));
+        merged = config
+            .context("failed to load the kubeconfig")
+            .hint("specify one with --kubeconfig FILE, or start a local cluster: outrigger up")?;
+    }
+    ensure_context(&merged, files, context)?;
+    let options = KubeConfigOptions {
+        context: context.map(ToOwned::to_owned),
+        ..KubeConfigOptions::default()
+    };
+    Config::from_custom_kubeconfig(merged, &options)
+        .await
+        .map_err(without_source)
+        .context("failed to load the kubeconfig")
+}
+
+/// Reads a kubeconfig, as opposed to any other file.
+fn read_valid(path: &Path) -> anyhow::Result<Kubeconfig> {
+    let not_kubeconfig = || anyhow!("{} is not a kubeconfig", path.display());
+    let config = match read_kubeconfig(path) {
+        Err(KubeconfigError::Parse(error)) => bail!("{}: {error}", not_kubeconfig()),
+        read => read.map_err(without_source)?,
+    };
+    let is_empty = config.contexts.is_empty() && config.clusters.is_empty();
+    match config.kind.as_deref() {
+        None if is_empty => Err(not_kubeconfig()),
+        Some(kind) if kind != "Config" => Err(anyhow!("{}, but a {kind}", not_kubeconfig())),
+        _ => Ok(config),
+    }
+}
+
+/// Fails if the selected context does not exist, and names those that do.
+fn ensure_context(
+    config: &Kubeconfig,
+    files: &[PathBuf],
+    context: Option<&str>,
+) -> anyhow::Result<()> {
+    let current = config.current_context.as_deref();
+    let selected = context.or(current).unwrap_or_default();
+    let names: Vec<&str> = config.contexts.iter().map(|known| &*known.name).collect();
+    if names.contains(&selected) {
+        return Ok(());
+    }
+    let file = std::env::join_paths(files).unwrap_or_default();
+    let file = file.display();
+    let known = match names.as_slice() {
+        [] => "it has no contexts".to_owned(),
+        names => format!("contexts: {}", names.join(", ")),
+    };
+    if selected.is_empty() {
+        return Err(anyhow!("{file} has no current context; {known}"))
+            .hint("select a context with --context NAME");
+    }
+    let current = if context.is_none() {
+        "the current "
+    } else {
+        ""
+    };
+    Err(anyhow!(
+        "{current}context \"{selected}\" does not exist in {file}; {known}"
+    ))
 }
 
 /// Reads a kubeconfig within the limit of input files.
@@ -111,21 +165,17 @@ pub(crate) fn read_kubeconfig(path: &Path) -> Result<Kubeconfig, KubeconfigError
     }
 }
 
-/// The files of `$KUBECONFIG`, merged, or `~/.kube/config`.
-fn default_kubeconfig() -> Result<Kubeconfig, KubeconfigError> {
+/// The files of `$KUBECONFIG`, or `~/.kube/config`.
+fn default_files() -> anyhow::Result<Vec<PathBuf>> {
     let variable = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let mut paths: Vec<PathBuf> = std::env::split_paths(&variable)
         .filter(|path| !path.as_os_str().is_empty())
         .collect();
     if paths.is_empty() {
-        let home = std::env::home_dir().ok_or(KubeconfigError::FindPath)?;
+        let home = std::env::home_dir().context("failed to find the home directory")?;
         paths.push(home.join(".kube/config"));
     }
-    let mut merged = Kubeconfig::default();
-    for path in paths {
-        merged = merged.merge(read_kubeconfig(&path)?)?;
-    }
-    Ok(merged)
+    Ok(paths)
 }
 
 /// The messages of these errors include those of their sources.
@@ -234,4 +284,58 @@ fn hinted(error: anyhow::Error, hint: &str) -> anyhow::Error {
     Err::<(), _>(error)
         .hint(hint)
         .expect_err("a hint does not change the result")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: &str = "kind: Config
+contexts: [{name: a, context: {cluster: c}}, {name: b, context: {cluster: c}}]
+clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]
+";
+
+    async fn error(text: &str, context: Option<&str>) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        fs_err::write(&file, text).unwrap();
+        let error = load_from(std::slice::from_ref(&file), context).await;
+        let text = crate::report::text(&error.unwrap_err());
+        text.replace(&file.display().to_string(), "FILE")
+    }
+
+    #[tokio::test]
+    async fn a_context_that_does_not_exist_is_named_with_those_that_do() {
+        assert_eq!(
+            error(CONFIG, Some("nope")).await,
+            "Error: context \"nope\" does not exist in FILE; contexts: a, b\n"
+        );
+        assert_eq!(
+            error(&format!("{CONFIG}current-context: old\n"), None).await,
+            "Error: the current context \"old\" does not exist in FILE; contexts: a, b\n"
+        );
+        assert_eq!(
+            error(CONFIG, None).await,
+            "Error: FILE has no current context; contexts: a, b\nhint: select a context with --context NAME\n"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_not_a_kubeconfig_is_said_to_be_none() {
+        let hint =
+            "hint: specify one with --kubeconfig FILE, or start a local cluster: outrigger up\n";
+        for (text, cause) in [
+            (
+                "kind: Plugin\nspec: {}\n",
+                "FILE is not a kubeconfig, but a Plugin",
+            ),
+            ("a: b\n", "FILE is not a kubeconfig"),
+        ] {
+            let expected =
+                format!("Error: failed to load the kubeconfig\n  caused by: {cause}\n{hint}");
+            assert_eq!(error(text, None).await, expected);
+        }
+        let text = error("[", None).await;
+        assert!(text.contains("FILE is not a kubeconfig: "), "{text}");
+    }
 }

@@ -33,6 +33,7 @@ pub(super) async fn edit(
     dry_run: bool,
     change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
 ) -> anyhow::Result<Plugin> {
+    let explain = |error: &kube::Error, name: Option<&str>| explain_in(api, error, name);
     let plugin = match api.get(name).await {
         Ok(plugin) => plugin,
         Err(error) => return Err(similar_name::suggest(api, name, error, explain).await),
@@ -59,7 +60,15 @@ pub(super) async fn edit_plugin(
     dry_run: bool,
     change: impl Fn(&mut Plugin) -> anyhow::Result<()>,
 ) -> anyhow::Result<Plugin> {
+    let explain = |error: &kube::Error, name: Option<&str>| explain_in(api, error, name);
     edit_object(api, name, dry_run, change, explain).await
+}
+
+/// Explains an error of a request for a plugin, which is named with its namespace.
+fn explain_in(api: &Api<Plugin>, error: &kube::Error, name: Option<&str>) -> anyhow::Error {
+    let namespace = api.namespace().unwrap_or_default();
+    let qualified = name.map(|name| format!("{namespace}/{name}"));
+    explain(error, qualified.as_deref())
 }
 
 /// Gets an object, changes it and replaces it. Does not write if nothing changes.

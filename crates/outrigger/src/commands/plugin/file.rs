@@ -24,7 +24,9 @@ pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
             plugins.extend(parse(&file.display().to_string(), &text)?);
         }
     }
-    ensure!(!plugins.is_empty(), "the files contain no plugins");
+    let names = paths.iter().map(|path| path.display().to_string());
+    let names = names.collect::<Vec<_>>().join(", ");
+    ensure!(!plugins.is_empty(), "no plugins in {names}");
     Ok(plugins)
 }
 
@@ -48,13 +50,15 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
 pub(super) fn parse(name: &str, text: &[u8]) -> anyhow::Result<Vec<Plugin>> {
     let mut plugins = Vec::new();
     for (index, document) in outrigger_goyaml::documents(text).enumerate() {
-        let location = || format!("{name}, document {}", index + 1);
-        let document = document.map_err(|error| anyhow!("{}: {}", location(), error.rest))?;
-        let object = outrigger_goyaml::parse_json(&document).with_context(location)?;
+        let failed = || format!("failed to read document {} of {name}", index + 1);
+        let document = document
+            .map_err(|error| anyhow!(error.rest))
+            .with_context(failed)?;
+        let object = outrigger_goyaml::parse_json(&document).with_context(failed)?;
         if object.is_null() {
             continue;
         }
-        plugins.push(convert(object).with_context(location)?);
+        plugins.push(convert(object).with_context(failed)?);
     }
     Ok(plugins)
 }
@@ -106,7 +110,13 @@ spec: {enabled: true, kind: helm, repo: https://charts.example.com, name: two, v
         let text = b"apiVersion: plugins.kubegems.io/v1beta1\nkind: Plugin\nspec: {name: a, verison: v1}\n";
         let error = parse("x.yaml", text).unwrap_err();
         let chain: Vec<_> = error.chain().map(ToString::to_string).collect();
-        assert_eq!(chain, ["x.yaml, document 1", "spec.verison: unknown field"]);
+        assert_eq!(
+            chain,
+            [
+                "failed to read document 1 of x.yaml",
+                "spec.verison: unknown field"
+            ]
+        );
         let error = parse("x.yaml", b"kind: Deployment").unwrap_err();
         assert_eq!(
             error.chain().nth(1).unwrap().to_string(),

@@ -33,9 +33,15 @@ pub(crate) struct Args {
     /// Name of the plugin
     name: String,
     /// Revision to roll back to [default: the last successful one before the current]
+    #[arg(value_parser = parse_revision)]
     revision: Option<u32>,
     #[command(flatten)]
     change: ChangeFlags,
+}
+
+fn parse_revision(text: &str) -> Result<u32, &'static str> {
+    text.parse()
+        .map_err(|_| "not a number; `outrigger plugin history NAME` lists the revisions")
 }
 
 pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {

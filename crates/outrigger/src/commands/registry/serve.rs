@@ -12,7 +12,7 @@ use crate::commands::runtime;
 use crate::commands::size::Size;
 use crate::input_file;
 use crate::printer::Printer;
-use crate::report::{HintExt as _, hinted};
+use crate::report::{HintExt as _, hinted, note};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -85,6 +85,9 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         })?;
         let address = server.address().context("the listener has no address")?;
         printer.line(&format!("{scheme}://{address}"))?;
+        note(&format!(
+            "ready; try: helm repo add NAME {scheme}://{address}, or outrigger chart push FILE oci://{address}/charts"
+        ));
         server.run(shutdown).await;
         Ok(ExitCode::SUCCESS)
     })

@@ -9,7 +9,8 @@ use outrigger_api::repository::Repository;
 use outrigger_repository::{Access, Fetcher, Index, Options, redacted};
 use serde::Serialize;
 
-use crate::arguments::OutputFlag;
+use super::explain;
+use crate::arguments::{Output, OutputFlag};
 use crate::commands::plugin::connect::ClusterFlags;
 use crate::commands::registry_flags::fetch_error;
 use crate::printer::{Printer, Row};
@@ -75,7 +76,8 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
     } else {
         let client = args.cluster.connect().await?.client;
         let api: Api<Repository> = Api::all(client.clone());
-        for repository in api.list(&ListParams::default()).await? {
+        let repositories = api.list(&ListParams::default()).await;
+        for repository in repositories.map_err(|error| explain(&error, ""))? {
             let name = repository.name_any();
             if repository.spec.url.starts_with("oci://") {
                 note(&format!("{name}: a registry has no index to search"));
@@ -90,7 +92,11 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
             }
         }
     }
-    printer.list(args.output.output, &found)?;
+    if found.is_empty() && args.output.output == Output::Table {
+        note("no charts found");
+    } else {
+        printer.list(args.output.output, &found)?;
+    }
     match failed {
         0 => {}
         1 => anyhow::bail!("1 repository could not be searched"),

@@ -5,23 +5,22 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use jiff::Timestamp;
-use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, ResourceExt};
 use outrigger_api::annotation::REFRESH;
 use outrigger_api::condition::ConditionStatus;
 use outrigger_api::repository::Repository;
 use serde_json::json;
 
-use super::{ClusterFlags, api, ready_condition, suggest, until};
+use super::{ClusterFlags, api, explain, ready_condition, suggest, until};
 use crate::commands::plugin::progress::parse_timeout;
 use crate::logging::LogFormat;
 use crate::printer::Printer;
-use crate::report::{HintExt as _, failure};
+use crate::report::{HintExt as _, failure, note};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Names of the repositories
-    #[arg(required = true)]
+    /// Names of the repositories [default: all]
     names: Vec<String>,
     /// Maximum time to wait for a repository to be read
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = parse_timeout)]
@@ -34,7 +33,16 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
     let api = api(&args.cluster).await?;
     let request = Timestamp::now().to_string();
     let mut before = Vec::new();
-    for name in &args.names {
+    let mut names = args.names.clone();
+    if names.is_empty() {
+        let all = api.list(&ListParams::default()).await;
+        let all = all.map_err(|error| explain(&error, ""))?;
+        names = all.iter().map(ResourceExt::name_any).collect();
+        if names.is_empty() {
+            note("no repositories in the cluster");
+        }
+    }
+    for name in &names {
         let patch = json!({"metadata": {"annotations": {REFRESH: request}}});
         let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
         let patched = api.patch(name, &parameters, &patch).await;
@@ -44,7 +52,7 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
         }
     }
     let mut exit_code = ExitCode::SUCCESS;
-    for (name, before) in args.names.iter().zip(before) {
+    for (name, before) in names.iter().zip(before) {
         let read = until_read(&api, name, &request, args.timeout).await;
         match read.and_then(|after| outcome(name, &before, &after)) {
             Ok(line) => printer.line(&line)?,

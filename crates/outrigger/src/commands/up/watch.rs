@@ -37,6 +37,8 @@ pub(super) struct PluginRow {
     /// Time until Ready.
     seconds: Option<String>,
     message: String,
+    #[serde(skip)]
+    is_done: bool,
 }
 
 impl Row for PluginRow {
@@ -75,16 +77,24 @@ impl Report {
         self
     }
 
-    pub(super) fn exit_code(&self) -> ExitCode {
-        if self.has_failures {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
+    /// Fails if a plugin is not ready, or something else failed and was reported.
+    pub(super) fn exit_code(&self) -> anyhow::Result<ExitCode> {
+        let names = self.rows.iter().filter(|row| !row.is_done);
+        let names: Vec<&str> = names.map(|row| &*row.name).collect();
+        match names.as_slice() {
+            [] if self.has_failures => Ok(ExitCode::FAILURE),
+            [] => Ok(ExitCode::SUCCESS),
+            [name] => anyhow::bail!("plugin {name} is not ready"),
+            names => anyhow::bail!(
+                "{} plugins are not ready: {}",
+                names.len(),
+                names.join(", ")
+            ),
         }
     }
 }
 
-/// The observed plugins, by namespace and name, and the time until each was Ready.
+/// The observed plugins, by namespace and name.
 #[derive(Debug, Default)]
 struct PluginStates {
     plugins: BTreeMap<(String, String), PluginState>,
@@ -93,7 +103,9 @@ struct PluginStates {
 #[derive(Debug)]
 struct PluginState {
     plugin: Plugin,
-    /// Time until Ready.
+    /// When the last change of the plugin began; none if it was done when it was first seen.
+    began: Option<Duration>,
+    /// Time from then until it was done.
     ready: Option<Duration>,
     /// The plugin when an attempt failed for good. The controller retries, but nothing suggests that the next attempt succeeds.
     failed: Option<Plugin>,
@@ -168,8 +180,18 @@ impl PluginStates {
     fn apply(&mut self, plugin: Plugin, elapsed: Duration, lines: &mut StatusLines) {
         let key = key(&plugin);
         let previous = self.plugins.remove(&key);
-        let (ready, failed) = previous.map_or((None, None), |state| (state.ready, state.failed));
-        let ready = ready.or_else(|| is_done(&plugin).then_some(elapsed));
+        let was_done = previous
+            .as_ref()
+            .is_some_and(|state| is_done(&state.plugin));
+        let (began, ready, failed) = previous.map_or((None, None, None), |state| {
+            (state.began, state.ready, state.failed)
+        });
+        let (began, ready) = match is_done(&plugin) {
+            true if was_done => (began, ready),
+            true => (began, began.map(|began| elapsed.saturating_sub(began))),
+            false if was_done => (Some(elapsed), None),
+            false => (began.or(Some(elapsed)), None),
+        };
         let failed = if has_failed_for_good(&plugin) {
             Some(plugin.clone())
         } else {
@@ -181,6 +203,7 @@ impl PluginStates {
         lines.set(&name(&key), text, is_transient, is_done(&plugin));
         let state = PluginState {
             plugin,
+            began,
             ready,
             failed,
         };
@@ -208,6 +231,7 @@ impl PluginStates {
                 version: version(plugin).to_owned(),
                 seconds: seconds.map(|seconds| format!("{seconds:.2}")),
                 message: message(plugin).to_owned(),
+                is_done: is_done(plugin),
             }
         });
         Report {
@@ -310,6 +334,25 @@ mod tests {
         let report = states.report();
         assert!(report.has_failures);
         assert_eq!(report.rows[0].message, "rolled back: Job a failed");
+    }
+
+    #[test]
+    fn the_time_is_that_since_the_change_began() {
+        let mut changing = PluginStates::default();
+        let mut seconds = |phase: &str, at: u64| {
+            let mut lines = StatusLines::new();
+            let at = Duration::from_secs(at);
+            changing.apply(plugin("a", phase, ""), at, &mut lines);
+            changing.report().rows[0].seconds.clone()
+        };
+        assert_eq!(seconds("Installing", 1), None);
+        assert_eq!(seconds("Ready", 4).as_deref(), Some("3.00"));
+        assert_eq!(seconds("Ready", 60).as_deref(), Some("3.00"));
+        assert_eq!(seconds("Upgrading", 100), None);
+        assert_eq!(seconds("Disabled", 102).as_deref(), Some("2.00"));
+        // A plugin that is ready when a server starts again has taken no time.
+        let ready = states(&[plugin("a", "Ready", "")]);
+        assert_eq!(ready.report().rows[0].seconds, None);
     }
 
     #[test]
