@@ -98,7 +98,11 @@ pub fn recorded_machine(
 ) -> MachineStatus {
     let flow = machine.status.as_ref().and_then(|it| it.flow.as_ref());
     let current = inputs.zip(flow.map(from_status));
-    let mut status = match current.filter(|(inputs, record)| record.run == inputs.run.id) {
+    let is_current = |(inputs, record): &(&Inputs, Record)| {
+        // One that was finished before others were added takes part in the run no longer.
+        record.run == inputs.run.id && inputs.participants(&[machine]).next().is_some()
+    };
+    let mut status = match current.filter(is_current) {
         Some((inputs, record)) => of_machine(cluster, machine, inputs, &record, &[]),
         None => idle_machine(machine, inputs.is_none()),
     };
@@ -419,4 +423,61 @@ fn failures(machines: &[&Machine]) -> Option<String> {
         2 => format!("{first} (and 1 other machine)"),
         more => format!("{first} (and {} other machines)", more - 1),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use kube::ResourceExt as _;
+    use outrigger_api::cluster::ClusterSpec;
+    use outrigger_api::flow_status::TaskStatus;
+    use outrigger_api::machine::{MachineRole, MachineSpec};
+    use outrigger_node::Tree;
+
+    use super::*;
+    use crate::StandIn;
+    use crate::lifecycle::Run;
+
+    fn worker(name: &str, version: Option<&str>) -> Machine {
+        let mut machine = Machine::new(name, MachineSpec::default());
+        machine.spec.role = MachineRole::Worker;
+        machine.status = Some(MachineStatus {
+            version: version.map(str::to_owned),
+            ..MachineStatus::default()
+        });
+        machine
+    }
+
+    #[test]
+    fn a_worker_that_runs_keeps_its_conditions_while_another_one_is_added() {
+        let cluster = Cluster::new("c", ClusterSpec::default());
+        let run = Run {
+            flow: FlowName::ScaleUp,
+            id: "2-ScaleUp".to_owned(),
+        };
+        let mut running = worker("w1", Some("1.30.0"));
+        let task = TaskStatus {
+            step: "EnsurePreflight".to_owned(),
+            state: TaskState::Done,
+            ..TaskStatus::default()
+        };
+        running.status.as_mut().unwrap().flow = Some(FlowStatus {
+            name: run.flow.as_str().to_owned(),
+            run: run.id.clone(),
+            tasks: vec![task],
+            ..FlowStatus::default()
+        });
+        let added = worker("w2", None);
+        let machines = [&running, &added];
+        let participants = lifecycle::participants(run.flow, &cluster, &machines);
+        let names: Vec<String> = participants.iter().map(|it| it.name_any()).collect();
+        assert_eq!(names, ["w2"]);
+        let tree = Tree::scan(std::path::Path::new("/"), &[], &BTreeSet::new()).unwrap();
+        let inputs = Inputs::new(&cluster, &participants, &tree, &StandIn, run);
+        let status = recorded_machine(&cluster, &running, Some(&inputs), false);
+        assert_eq!(status.phase, MachinePhase::Running);
+        let kinds: Vec<&str> = status.conditions.iter().map(|it| &*it.kind).collect();
+        assert_eq!(kinds, ["EnsurePreflight"]);
+    }
 }

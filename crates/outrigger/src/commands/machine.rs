@@ -10,7 +10,7 @@ mod replace;
 mod run;
 pub(crate) mod select;
 pub(crate) mod stand_in;
-mod wait;
+pub(crate) mod wait;
 
 use std::process::ExitCode;
 

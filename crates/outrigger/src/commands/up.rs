@@ -24,7 +24,6 @@ use tokio::sync::Notify;
 
 use self::stand_ins::StandIns;
 use super::cluster::file::Manifests;
-use super::cluster::watch::Watch;
 use super::kubeconfig_file;
 use super::listen::{self, parse_address};
 use super::plugin::file;
@@ -167,9 +166,9 @@ async fn run_controller(
     let controller = tokio::spawn(outrigger_controller::run(client.clone(), options, stopped));
     let started = Instant::now();
     apply::apply(&client, &plugins).await?;
-    let names = clusters::apply(&client, manifests).await?;
+    let applied = clusters::apply(&client, manifests).await?;
     if !args.once {
-        print_next_steps(kubeconfig, &names);
+        print_next_steps(kubeconfig, &applied.clusters);
     }
     let stop_when = if args.once {
         watch::StopWhen::Idle
@@ -177,7 +176,7 @@ async fn run_controller(
         watch::StopWhen::Never
     };
     let watched = async {
-        let mut clusters = Watch::new(&client, names);
+        let mut clusters = applied.watch(&client);
         let is_running = clusters.until_idle().await?;
         if args.once && plugins.is_empty() {
             return Ok(watch::Report::default().failed_unless(is_running));

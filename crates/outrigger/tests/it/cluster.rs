@@ -80,3 +80,39 @@ fn a_plan_names_invalid_fields() {
     assert!(text.starts_with("exit code: 1"), "{text}");
     assert!(text.contains("metadata.name: \"My_Cluster\""), "{text}");
 }
+
+/// A manifest of a cluster with a worker of a cluster.
+fn with_worker(cluster: &str) -> String {
+    format!(
+        "apiVersion: outrigger.dev/v1beta1\nkind: Cluster\nmetadata: {{name: site}}\n\
+         spec: {{version: 1.30.0, machines: [{{ip: 127.0.0.1, password: eA==}}]}}\n---\n\
+         apiVersion: outrigger.dev/v1beta1\nkind: Machine\nmetadata: {{name: w1}}\n\
+         spec: {{cluster: {cluster}, ip: 127.0.0.2, password: eA==}}\n"
+    )
+}
+
+#[test]
+fn a_plan_contains_the_workers_of_the_manifest() {
+    let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
+    context.write("c.yaml", with_worker("site")).unwrap();
+    let text = context.run(["cluster", "plan", "-f", "c.yaml"]).unwrap();
+    assert!(text.starts_with("exit code: 0"), "{text}");
+    let is_of_worker = |line: &&str| line.starts_with("EnsurePreflight") && line.contains("w1");
+    assert_eq!(text.lines().filter(is_of_worker).count(), 1, "{text}");
+}
+
+#[test]
+fn a_worker_of_a_cluster_that_does_not_exist_is_refused_with_a_suggestion() {
+    let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
+    context.write("c.yaml", with_worker("sit")).unwrap();
+    for arguments in [
+        &["cluster", "plan", "-f", "c.yaml"][..],
+        &["up", "--cluster", "c.yaml", "--once"],
+    ] {
+        let text = context.run(arguments.iter().copied()).unwrap();
+        assert!(text.starts_with("exit code: 1"), "{text}");
+        let expected = "machine w1: spec.cluster: cluster \"sit\" does not exist";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("did you mean site?"), "{text}");
+    }
+}

@@ -1,9 +1,13 @@
 //! What all verbs that change clusters or machines share: dry run, waiting and output.
 
 use kube::Client;
+use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::Machine;
 
+use super::wait::ClusterCondition;
+use crate::commands::machine::wait::MachineCondition;
 use crate::commands::plugin::connect::ServerFlags;
-use crate::commands::plugin::progress::{self, Awaited, WaitFlags};
+use crate::commands::plugin::progress::{self, Awaited, Deadline, WaitFlags};
 use crate::printer::Printer;
 
 #[derive(Debug, clap::Args)]
@@ -38,12 +42,59 @@ impl ChangeFlags {
         outcome: Outcome<'_>,
         printer: &Printer,
     ) -> anyhow::Result<()> {
-        let is_waiting = self.wait.wait && !self.dry_run;
-        if is_waiting {
+        let deadline = self.deadline();
+        self.wait::<K>(client, names, condition, deadline).await?;
+        self.print::<K>(names, outcome, printer)
+    }
+
+    /// Like [`Self::finish`] for clusters with machines that must run too.
+    pub(crate) async fn finish_clusters(
+        &self,
+        client: &Client,
+        clusters: (&[String], &ClusterCondition),
+        machines: (&[String], &MachineCondition),
+        outcome: Outcome<'_>,
+        printer: &Printer,
+    ) -> anyhow::Result<()> {
+        let deadline = self.deadline();
+        let (names, condition) = clusters;
+        self.wait::<Cluster>(client, names, condition, deadline)
+            .await?;
+        let (machines, condition) = machines;
+        self.wait::<Machine>(client, machines, condition, deadline)
+            .await?;
+        self.print::<Cluster>(names, outcome, printer)
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.wait.wait && !self.dry_run
+    }
+
+    fn deadline(&self) -> Deadline {
+        Deadline::after(self.wait.timeout)
+    }
+
+    async fn wait<K: Awaited>(
+        &self,
+        client: &Client,
+        names: &[String],
+        condition: &K::Condition,
+        deadline: Deadline,
+    ) -> anyhow::Result<()> {
+        if self.is_waiting() {
             let keys: Vec<_> = names.iter().map(|it| (String::new(), it.clone())).collect();
-            progress::wait::<K>(client, &keys, condition, self.wait.timeout).await?;
+            progress::wait_until::<K>(client, &keys, condition, deadline).await?;
         }
-        let text = if is_waiting {
+        Ok(())
+    }
+
+    fn print<K: Awaited>(
+        &self,
+        names: &[String],
+        outcome: Outcome<'_>,
+        printer: &Printer,
+    ) -> anyhow::Result<()> {
+        let text = if self.is_waiting() {
             outcome.done
         } else {
             outcome.requested

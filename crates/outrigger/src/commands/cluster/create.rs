@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use kube::api::ListParams;
-use kube::{Api, ResourceExt as _};
-use outrigger_api::cluster::Cluster;
+use kube::{Api, ResourceExt};
 use outrigger_api::machine::Machine;
 
 use super::change::{ChangeFlags, Outcome};
 use super::file::Manifests;
 use super::wait::ClusterCondition;
 use super::{clusters, explain, file};
+use crate::commands::machine::wait::MachineCondition;
 use crate::commands::plugin::connect::Connection;
 use crate::commands::plugin::edit::parameters;
 use crate::printer::Printer;
@@ -41,8 +41,12 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         done: " is running",
     };
     let condition = ClusterCondition::RUNNING;
+    let machines = manifests.machines.iter().map(ResourceExt::name_any);
+    let machines: Vec<String> = machines.collect();
+    let clusters = (&names[..], &condition);
+    let machines = (&machines[..], &MachineCondition::Running);
     change
-        .finish::<Cluster>(&connection.client, &names, &condition, outcome, printer)
+        .finish_clusters(&connection.client, clusters, machines, outcome, printer)
         .await
 }
 
@@ -54,6 +58,7 @@ async fn create(
 ) -> anyhow::Result<Vec<String>> {
     ensure_free(connection, manifests).await?;
     let (client, namespace) = (&connection.client, &connection.namespace);
+    manifests.ensure_clusters_of_machines(client).await?;
     manifests.apply_secrets(client, namespace, dry_run).await?;
     let mut names = Vec::new();
     for cluster in &manifests.clusters {

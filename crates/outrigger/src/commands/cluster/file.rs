@@ -7,10 +7,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail, ensure};
 use k8s_openapi::api::core::v1::Secret;
+use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use outrigger_api::cluster::{Cluster, validate};
 use outrigger_api::compat;
 use outrigger_api::machine::{Machine, MachineAccess};
+use outrigger_apimachinery::nearest::nearest;
 use serde_json::Value;
 
 use crate::commands::machine::add::ensure_valid;
@@ -116,6 +118,41 @@ impl Manifests {
             }
         }
         Ok(())
+    }
+
+    /// The machines of a cluster of the file.
+    pub(crate) fn machines_of(&self, cluster: &Cluster) -> impl Iterator<Item = &Machine> {
+        let name = cluster.metadata.name.clone();
+        let machines = self.machines.iter();
+        machines.filter(move |machine| Some(&machine.spec.cluster) == name.as_ref())
+    }
+
+    /// Fails if the cluster of a machine is neither in the file nor on the server.
+    pub(crate) async fn ensure_clusters_of_machines(&self, client: &Client) -> anyhow::Result<()> {
+        if self.ensure_own_clusters(&[]).is_ok() {
+            return Ok(());
+        }
+        let api: Api<Cluster> = Api::all(client.clone());
+        let list = api.list_metadata(&ListParams::default()).await;
+        let list = list.context("failed to list clusters")?;
+        let known: Vec<String> = list.iter().map(ResourceExt::name_any).collect();
+        self.ensure_own_clusters(&known)
+    }
+
+    /// Fails if the cluster of a machine is neither in the file nor among the others.
+    pub(crate) fn ensure_own_clusters(&self, others: &[String]) -> anyhow::Result<()> {
+        let own = self.clusters.iter();
+        let own = own.filter_map(|cluster| cluster.metadata.name.as_deref());
+        let known: Vec<&str> = own.chain(others.iter().map(String::as_str)).collect();
+        let mut machines = self.machines.iter();
+        let stray = machines.find(|machine| !known.contains(&machine.spec.cluster.as_str()));
+        let Some(stray) = stray else { return Ok(()) };
+        let (name, cluster) = (stray.name_any(), &stray.spec.cluster);
+        let similar = nearest(cluster, &known);
+        Err(hinted(
+            anyhow!("machine {name}: spec.cluster: cluster {cluster:?} does not exist"),
+            similar.map(|similar| format!("did you mean {similar}?")),
+        ))
     }
 
     /// Creates or changes the Secrets.

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
 use outrigger_cluster::lifecycle::{self, Next};
-use outrigger_cluster::{Inputs, Providers};
+use outrigger_cluster::{Inputs, Provider, Providers};
 use outrigger_node::{Entry, Tree};
 use serde::Serialize;
 
@@ -62,14 +62,19 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     };
     let providers = crate::commands::provider::providers(args.provider.as_deref())?;
     let mut rows = Vec::new();
-    for cluster in file::read(&args.filename)?.clusters {
-        rows.extend(plan(cluster, root, &providers)?);
+    let manifests = file::read(&args.filename)?;
+    manifests.ensure_own_clusters(&[])?;
+    for cluster in &manifests.clusters {
+        let workers: Vec<&Machine> = manifests.machines_of(cluster).collect();
+        rows.extend(plan(cluster.clone(), &workers, root, &providers)?);
     }
     printer.list(args.output.output, &rows)
 }
 
+/// The tasks of creating a cluster, and then of adding its workers.
 fn plan(
     mut cluster: Cluster,
+    workers: &[&Machine],
     root: &Path,
     providers: &Providers,
 ) -> anyhow::Result<Vec<PlannedTask>> {
@@ -86,26 +91,42 @@ fn plan(
         provider.name(),
         missing.join(", ")
     );
-    let machines: Vec<Machine> = cluster
-        .spec
-        .machines
-        .iter()
-        .map(|access| outrigger_cluster::control_plane_machine(&cluster, access))
-        .collect();
-    let machines: Vec<&Machine> = machines.iter().collect();
-    let Next::Run(run) = lifecycle::next(&cluster, &machines, None) else {
-        return Ok(Vec::new());
+    let accesses = cluster.spec.machines.iter();
+    let control_plane = accesses.map(|it| outrigger_cluster::control_plane_machine(&cluster, it));
+    let mut control_plane: Vec<Machine> = control_plane.collect();
+    let machines: Vec<&Machine> = control_plane.iter().collect();
+    let mut tasks = next_tasks(&cluster, &machines, &tree, provider.as_ref());
+    let version = lifecycle::desired_version(&cluster).to_owned();
+    for machine in &mut control_plane {
+        machine.status.get_or_insert_default().version = Some(version.clone());
+    }
+    cluster.status.get_or_insert_default().version = Some(version);
+    let machines = control_plane.iter().chain(workers.iter().copied());
+    let machines: Vec<&Machine> = machines.collect();
+    tasks.extend(next_tasks(&cluster, &machines, &tree, provider.as_ref()));
+    Ok(tasks)
+}
+
+/// The tasks of the flow that is due.
+fn next_tasks(
+    cluster: &Cluster,
+    machines: &[&Machine],
+    tree: &Tree,
+    provider: &dyn Provider,
+) -> Vec<PlannedTask> {
+    let Next::Run(run) = lifecycle::next(cluster, machines, None) else {
+        return Vec::new();
     };
-    let participants = lifecycle::participants(run.flow, &cluster, &machines);
-    let inputs = Inputs::new(&cluster, &participants, &tree, provider.as_ref(), run);
+    let participants = lifecycle::participants(run.flow, cluster, machines);
+    let inputs = Inputs::new(cluster, &participants, tree, provider, run);
     let tasks = inputs.tasks().into_iter();
-    Ok(tasks
+    tasks
         .map(|(task, action)| PlannedTask {
             step: task.step.to_owned(),
             target: task.target.to_string(),
             action,
         })
-        .collect())
+        .collect()
 }
 
 fn scan(cluster: &Cluster, root: &Path) -> anyhow::Result<Tree> {

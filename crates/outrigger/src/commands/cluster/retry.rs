@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use jiff::Timestamp;
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use outrigger_api::annotation::RETRY;
 use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::condition::ConditionStatus;
@@ -13,6 +13,7 @@ use outrigger_cluster::{current_step, lifecycle, status};
 use super::change::{ChangeFlags, Outcome};
 use super::wait::ClusterCondition;
 use super::{edit, machines};
+use crate::commands::machine::wait::MachineCondition;
 use crate::commands::plugin::connect::Connection;
 use crate::printer::Printer;
 use crate::report::hinted;
@@ -48,10 +49,25 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         requested: ": retry requested",
         done,
     };
-    let names = [args.name.clone()];
+    let clusters = (&[args.name.clone()][..], &condition);
+    let machines = machines_to_await(&connection, &cluster).await?;
+    let machines = (&machines[..], &MachineCondition::Retried(now));
     change
-        .finish::<Cluster>(&connection.client, &names, &condition, outcome, printer)
+        .finish_clusters(&connection.client, clusters, machines, outcome, printer)
         .await
+}
+
+/// The names of the machines that run when the retry has succeeded: all that stay.
+async fn machines_to_await(
+    connection: &Connection,
+    cluster: &Cluster,
+) -> anyhow::Result<Vec<String>> {
+    if lifecycle::is_deleted(cluster) {
+        return Ok(Vec::new());
+    }
+    let machines = machines(connection, &cluster.name_any()).await?;
+    let staying = machines.iter().filter(|it| !lifecycle::is_removed(it));
+    Ok(staying.map(ResourceExt::name_any).collect())
 }
 
 /// Requests a retry. Fails if there is nothing to try again.

@@ -232,6 +232,45 @@ async fn a_watch_ends_when_the_cluster_is_deleted_and_when_that_failed() {
 }
 
 #[tokio::test]
+async fn a_watch_ends_when_the_workers_of_the_manifest_run_and_fails_with_them() {
+    let fixture = Fixture::start().await;
+    fixture.create(json!({"name": "a"})).await;
+    let running = json!({"phase": "Running", "version": "1.18.0"});
+    fixture.set_status("a", running).await;
+    let machines: Api<Machine> = Api::all(fixture.connection.client.clone());
+    for (name, phase, expected) in [("w1", "Running", true), ("w2", "Failed", false)] {
+        let worker: Machine = serde_json::from_value(json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Machine", "metadata": {"name": name},
+            "spec": {"cluster": "a", "ip": "10.0.0.9", "password": "eA=="},
+        }))
+        .unwrap();
+        let worker = machines.create(&PostParams::default(), &worker).await;
+        let worker = worker.unwrap();
+        let mut watch = Watch::new(&fixture.connection.client, ["a".to_owned()]);
+        watch.expect(&worker);
+        let ended = async {
+            let is_successful = watch.until_idle().await.unwrap();
+            let machine = machines.get(name).await.unwrap();
+            (is_successful, machine.status.map(|status| status.phase))
+        };
+        let write = async {
+            for phase in ["Initializing", phase] {
+                let generation = worker.metadata.generation;
+                let status = json!({"phase": phase, "observedGeneration": generation});
+                let patch = json!({"status": status});
+                let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
+                let written = machines.patch_status(name, &parameters, &patch).await;
+                written.unwrap();
+            }
+        };
+        let (ended, ()) = tokio::join!(ended, write);
+        let phase = serde_json::from_value(json!(phase)).unwrap();
+        assert_eq!(ended, (expected, Some(phase)));
+    }
+    fixture.server.close().await;
+}
+
+#[tokio::test]
 async fn a_name_that_does_not_exist_is_answered_with_the_most_similar_one() {
     let fixture = Fixture::start().await;
     fixture.create(json!({"name": "demo"})).await;

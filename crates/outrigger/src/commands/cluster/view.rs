@@ -21,6 +21,8 @@ const FEW_MACHINES: usize = 20;
 pub(crate) struct View {
     pub(crate) cluster: Option<Cluster>,
     pub(crate) machines: BTreeMap<String, Machine>,
+    /// The names of machines that must run as well.
+    pub(crate) expected: BTreeSet<String>,
     /// The executions of hooks that were printed: machine, hook and attempt.
     printed: BTreeSet<(String, String, String)>,
 }

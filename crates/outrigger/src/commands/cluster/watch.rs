@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::view::{MAX_LINES, View};
 use super::wait::ClusterCondition;
 use crate::commands::live_area::LiveArea;
+use crate::commands::machine::wait::MachineCondition;
 use crate::commands::plugin::progress::Awaited as _;
 use crate::commands::plugin::wait_condition::WaitStatus;
 
@@ -28,14 +29,20 @@ pub(crate) struct Watch {
     views: BTreeMap<String, View>,
     /// The clusters of the list that the watch begins with, while it is read.
     listing: BTreeSet<String>,
-    /// Whether it was read: from then on, a cluster that is not there is deleted.
-    has_synced: bool,
+    synced: Synced,
     /// The last headline of each cluster.
     headlines: BTreeMap<String, String>,
     area: LiveArea,
     is_live: bool,
     is_outdated: bool,
     shown_at: Instant,
+}
+
+/// Which lists were read: from then on, an object that is not there is deleted.
+#[derive(Debug, Clone, Copy, Default)]
+struct Synced {
+    clusters: bool,
+    machines: bool,
 }
 
 /// What the watches report.
@@ -53,12 +60,19 @@ impl Watch {
             changes: changes(client),
             views: views.collect(),
             listing: BTreeSet::new(),
-            has_synced: false,
+            synced: Synced::default(),
             headlines: BTreeMap::new(),
             is_live: area.is_terminal(),
             area,
             is_outdated: false,
             shown_at: Instant::now(),
+        }
+    }
+
+    /// Waits also for a machine of one of the clusters.
+    pub(crate) fn expect(&mut self, machine: &Machine) {
+        if let Some(view) = self.views.get_mut(&machine.spec.cluster) {
+            view.expected.insert(machine.name_any());
         }
     }
 
@@ -82,12 +96,13 @@ impl Watch {
     /// Whether a cluster is where it is headed; `None` if it may still get there.
     fn outcome(&self, view: &View) -> Option<bool> {
         let Some(cluster) = &view.cluster else {
-            return self.has_synced.then_some(true);
+            return self.synced.clusters.then_some(true);
         };
         match Cluster::evaluate(Some(cluster), &ClusterCondition::of(cluster)) {
-            WaitStatus::Met => Some(true),
+            WaitStatus::Met if view.expected.is_empty() => Some(true),
+            WaitStatus::Met if self.synced.machines => expected_outcome(view),
             WaitStatus::Failed(_) => Some(false),
-            WaitStatus::Pending(_) | WaitStatus::Unreachable(_) => None,
+            WaitStatus::Met | WaitStatus::Pending(_) | WaitStatus::Unreachable(_) => None,
         }
     }
 
@@ -124,7 +139,7 @@ impl Watch {
             Change::Cluster(Event::Delete(cluster)) => self.remove_cluster(&cluster.name_any()),
             Change::Cluster(Event::Init) => self.listing.clear(),
             Change::Cluster(Event::InitDone) => {
-                self.has_synced = true;
+                self.synced.clusters = true;
                 let views = self.views.keys();
                 let gone = views.filter(|name| !self.listing.contains(*name));
                 for name in gone.cloned().collect::<Vec<_>>() {
@@ -141,7 +156,8 @@ impl Watch {
                     view.machines.remove(&machine.name_any());
                 }
             }
-            Change::Machine(Event::Init | Event::InitDone) => {}
+            Change::Machine(Event::Init) => {}
+            Change::Machine(Event::InitDone) => self.synced.machines = true,
         }
     }
 
@@ -193,6 +209,19 @@ impl Watch {
             self.area.draw(&staying, &lines);
         }
     }
+}
+
+/// Whether the machines that are waited for run; `None` if they may still do.
+fn expected_outcome(view: &View) -> Option<bool> {
+    let outcomes = view.expected.iter().map(|name| {
+        match Machine::evaluate(view.machines.get(name), &MachineCondition::Running) {
+            WaitStatus::Met => Some(true),
+            WaitStatus::Failed(_) => Some(false),
+            WaitStatus::Pending(_) | WaitStatus::Unreachable(_) => None,
+        }
+    });
+    let outcomes: Option<Vec<bool>> = outcomes.collect();
+    outcomes.map(|outcomes| outcomes.iter().all(|is_running| *is_running))
 }
 
 pub(super) fn changes(client: &Client) -> BoxStream<'static, Change> {

@@ -100,9 +100,34 @@ pub(crate) async fn wait<K: Awaited>(
     condition: &K::Condition,
     timeout: Duration,
 ) -> anyhow::Result<BTreeMap<Key, Option<K>>> {
+    wait_until(client, keys, condition, Deadline::after(timeout)).await
+}
+
+/// The end of the time to wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    timeout: Duration,
+    begun: Instant,
+}
+
+impl Deadline {
+    pub(crate) fn after(timeout: Duration) -> Self {
+        let begun = Instant::now();
+        Self { timeout, begun }
+    }
+}
+
+/// Like [`wait`], with a deadline that several calls share.
+pub(crate) async fn wait_until<K: Awaited>(
+    client: &Client,
+    keys: &[Key],
+    condition: &K::Condition,
+    Deadline { timeout, begun }: Deadline,
+) -> anyhow::Result<BTreeMap<Key, Option<K>>> {
     let mut pending: BTreeMap<Key, String> = BTreeMap::new();
     let watch = watch::<K>(client, keys, condition, &mut pending);
-    if let Ok(result) = tokio::time::timeout(timeout, watch).await {
+    let remaining = timeout.saturating_sub(begun.elapsed());
+    if let Ok(result) = tokio::time::timeout(remaining, watch).await {
         return result;
     }
     let states = pending

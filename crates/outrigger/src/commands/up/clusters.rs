@@ -1,18 +1,41 @@
 //! The clusters of `up --cluster`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use kube::api::{Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt as _};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
 use outrigger_api::annotation::APPLIED_DIGEST;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
 
 use crate::commands::cluster::file::Manifests;
+use crate::commands::cluster::watch::Watch;
 use crate::report::note;
 
 const FIELD_MANAGER: &str = "outrigger-up";
+
+/// The objects of a manifest that are on the server.
+#[derive(Debug)]
+pub(super) struct Applied {
+    /// The names of the clusters.
+    pub(super) clusters: Vec<String>,
+    pub(super) workers: Vec<Machine>,
+}
+
+impl Applied {
+    /// A watch of the clusters, also of those that only have workers in the manifest.
+    pub(super) fn watch(&self, client: &Client) -> Watch {
+        let of_workers = self.workers.iter().map(|worker| &worker.spec.cluster);
+        let names = self.clusters.iter().chain(of_workers);
+        let mut watch = Watch::new(client, names.cloned());
+        for worker in &self.workers {
+            watch.expect(worker);
+        }
+        watch
+    }
+}
 
 /// The directory of the manifest.
 pub(super) fn files_root(manifest: &Path) -> PathBuf {
@@ -26,14 +49,16 @@ pub(super) fn files_root(manifest: &Path) -> PathBuf {
 }
 
 /// Creates the clusters, and applies those that have a name, their workers and Secrets. A cluster whose manifest was applied
-/// before stays as it is, with its workers. Returns the names of the clusters.
-pub(super) async fn apply(client: &Client, manifests: Manifests) -> anyhow::Result<Vec<String>> {
+/// before stays as it is, with its workers.
+pub(super) async fn apply(client: &Client, manifests: Manifests) -> anyhow::Result<Applied> {
+    manifests.ensure_clusters_of_machines(client).await?;
     manifests.apply_secrets(client, "default", false).await?;
     let Manifests {
         clusters,
         mut machines,
         ..
     } = manifests;
+    let workers = machines.clone();
     let mut names = Vec::new();
     for cluster in clusters {
         let name = cluster.metadata.name.clone();
@@ -43,7 +68,18 @@ pub(super) async fn apply(client: &Client, manifests: Manifests) -> anyhow::Resu
         names.push(apply_cluster(client, cluster, own).await?);
     }
     apply_machines(client, machines).await?;
-    Ok(names)
+    let existing = Api::<Machine>::all(client.clone());
+    let existing = existing.list_metadata(&ListParams::default()).await;
+    let existing = existing.context("failed to list machines")?.items;
+    let existing: BTreeSet<String> = existing.iter().map(ResourceExt::name_any).collect();
+    let workers = workers.into_iter();
+    Ok(Applied {
+        clusters: names,
+        // Those of a cluster that was left as it is may have been removed.
+        workers: workers
+            .filter(|worker| existing.contains(&worker.name_any()))
+            .collect(),
+    })
 }
 
 async fn apply_cluster(
