@@ -6,8 +6,8 @@
 # Prints "outcome code dropped" and the captured output, or "state" and a message, with details on stderr.
 #
 # The record of an attempt is one file. Whoever creates it has claimed the attempt. Its lines are the outcome, which is
-# overwritten, the supervisor, and the process group of the script. The other files of the attempt have the same name and an extension, also those that the script makes next
-# to itself ($0).
+# overwritten, the supervisor, and the process group of the script. The other files of the attempt have the same name and
+# an extension, also those that the script makes next to itself ($0).
 attempt() {
   umask 077
   state=${1:-${HOME:-/}/.outrigger}/attempts task=$2 f=$2.$3 seconds=$4 verb=$5 script=$6
@@ -63,7 +63,7 @@ kill_group() {
 # the task, runs the script in a process group of its own with bounded output, and records how it ended.
 supervise() {
   script=$1
-  { read -r me stat; } </proc/self/stat && start_of "$me" && since=$began || exit 1
+  { read -r me stat; } </proc/self/stat && start_of "$me" && my_start=$began || exit 1
   set -C
   true >"$f" || { set +C; true >"$script"; exit 1; }
   set +C
@@ -153,7 +153,7 @@ drain() {
     { read -r stat <"/proc/$collector/stat"; } && stat=${stat##*) } && [ "${stat%% *}" != Z ] || return
     (:)
   done
-  (sleep 1; is_alive "$me" "$since" && kill -s USR2 "$me") &
+  (sleep 1; is_alive "$me" "$my_start" && kill -s USR2 "$me") &
   wait $collector
 }
 # Keeps the latest attempts at the task, and what is less than a month old.

@@ -47,6 +47,20 @@ impl Fixture {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+
+    /// Kills the supervisor of the only attempt when its command runs.
+    async fn kill_supervisor(&self) {
+        self.wait_for_runs(1).await;
+        let state = self.folder.path().join("state");
+        let kill = format!(
+            "until f=$(ls {0} | grep -x '[0-9a-f]*[.][0-9a-f]*') &&
+{{ read -r outcome && read -r pid start && read -r group; }} <{0}/$f; do :; done; kill -9 $pid",
+            state.join("attempts").display()
+        );
+        let kill = Command::new("bash", ["-c", &kill]);
+        let killed = self.machine.run(&kill).await.unwrap();
+        assert!(killed.status.is_success(), "{}", killed.stderr.text());
+    }
 }
 
 #[tokio::test]
@@ -240,22 +254,32 @@ async fn an_attempt_whose_supervisor_was_killed_is_lost_and_its_command_ended() 
 {
     let fixture = Fixture::new();
     let command = fixture.command("sleep 61");
-    let (outcome, ()) = tokio::join!(fixture.run("1", &command), async {
-        fixture.wait_for_runs(1).await;
-        let state = fixture.folder.path().join("state");
-        let kill = format!(
-            "until f=$(ls {0} | grep -x '[0-9a-f]*[.][0-9a-f]*') &&
-{{ read -r outcome && read -r pid start && read -r group; }} <{0}/$f; do :; done; kill -9 $pid",
-            state.join("attempts").display()
-        );
-        let kill = Command::new("bash", ["-c", &kill]);
-        let killed = fixture.machine.run(&kill).await.unwrap();
-        assert!(killed.status.is_success(), "{}", killed.stderr.text());
-    });
+    let (outcome, ()) = tokio::join!(fixture.run("1", &command), fixture.kill_supervisor());
     assert!(matches!(outcome?, AttemptOutcome::Lost { .. }));
     let again = fixture.run("1", &command).await?;
     assert!(matches!(again, AttemptOutcome::Lost { .. }));
     assert_eq!(fixture.runs(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_does_not_hold_an_attempt_that_ended_one_without_a_supervisor()
+-> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let command = fixture.command("sleep 61");
+    tokio::select! {
+        outcome = fixture.run("1", &command) => panic!("{outcome:?}"),
+        () = fixture.kill_supervisor() => {}
+    }
+    let daemon = fixture
+        .command("sleep 62 & echo $!")
+        .timeout(Duration::from_secs(20));
+    let outcome = fixture.run("2", &daemon).await?;
+    assert!(outcome.is_success(), "{outcome:?}");
+    let pid = outcome.output().text();
+    let kill = Command::new("kill", [pid.trim()]);
+    let killed = fixture.machine.run(&kill).await?;
+    assert!(killed.status.is_success(), "the daemon lives on");
     Ok(())
 }
 
