@@ -18,6 +18,9 @@ pub(crate) struct Args {
     /// Only attacks that take seconds
     #[arg(long)]
     short: bool,
+    /// Factor for the limits of time, for a build without optimizations or a busy machine
+    #[arg(long, value_name = "FACTOR", default_value_t = 1)]
+    pub(crate) patience: u32,
 }
 
 /// How an attack ended.

@@ -101,7 +101,7 @@ enum Crash {
 #[derive(Debug, clap::Subcommand)]
 enum Attack {
     /// The embedded API server: numbers, rules, depth, patches, connections, counts, a full disk
-    Apiserver(apiserver::attack::Args),
+    Apiserver(attack::Args),
     /// The chart engine: templates and archives without end
     Chart(attack::Args),
     /// The plugin controller: hostile repositories and specs, neighbors that share and edit, an API server that is down

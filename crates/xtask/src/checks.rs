@@ -42,8 +42,10 @@ pub(crate) fn lint() -> anyhow::Result<()> {
     advisories::check(&root)
 }
 
-/// Runs the tests that need peers, the conformance tests of the API server, and the short attacks on the controller.
+/// Runs the tests that need peers, the conformance tests of the API server, and the short attacks.
 pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
+    // An unoptimized build beside other tests is slower than the promise to users.
+    const PATIENCE: &str = "--patience=10";
     const PEERS: &[Peer] = &[
         peers::HELM3,
         peers::ETCD,
@@ -71,12 +73,12 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
     // They wait for servers much of the time, so they run concurrently.
     thread::scope(|scope| {
         let programs = &programs;
-        // An unoptimized controller beside other tests is slower than the promise to users.
-        let attack: &[&str] = &["plugins", "--short", "--limit", "15"];
         let others = [
             ("conformance", &["api"][..]),
-            ("conformance", &["clients"][..]),
-            ("attack", attack),
+            ("conformance", &["clients"]),
+            ("attack", &["plugins", "--short", PATIENCE]),
+            ("attack", &["apiserver", "--short", PATIENCE]),
+            ("attack", &["chart", "--short", PATIENCE]),
         ]
         .map(|(name, args)| scope.spawn(move || conformance::run_captured(programs, name, args)));
         let mut result = tests();

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::CONFIG_MAPS;
-use crate::attack::{self, Named, Outcome};
+use crate::attack::{self, Args, Named, Outcome};
 use crate::client::Client;
 use crate::process::{EmbeddedServer, Options, signal};
 use crate::procfs;
@@ -32,15 +32,6 @@ mod slow_watcher;
 mod target;
 mod unread_lists;
 mod watchers;
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    attack: attack::Args,
-    /// Factor for the limits of time, for a build without optimizations or a busy machine
-    #[arg(long, value_name = "FACTOR", default_value_t = 1)]
-    patience: u32,
-}
 
 /// The limit for the neighbor's response times.
 const NEIGHBOR_P99: Duration = Duration::from_millis(100);
@@ -295,7 +286,7 @@ pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
         };
         Box::pin(repel(attack, options, args.patience)).await
     };
-    attack::run(&args.attack, ATTACKS, run).await
+    attack::run(args, ATTACKS, run).await
 }
 
 async fn repel(attack: &Attack, options: Options, patience: u32) -> anyhow::Result<Outcome> {

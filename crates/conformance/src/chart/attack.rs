@@ -21,7 +21,7 @@ mod templates;
 const ADDRESS_SPACE: u64 = 6 << 20;
 
 /// How long an attack may take.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const MAX_TIME: Duration = Duration::from_secs(20);
 
 /// What errors about limits say.
 const LIMIT_WORDS: &[&str] = &["exceed", "limit", "maximum", "too large", "too long"];
@@ -81,11 +81,18 @@ pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
         .into_iter()
         .chain(templates::attacks())
         .collect();
-    let run = async |attack: &Attack, directory: &Path| repel(attack, binary, directory).await;
+    let run = async |attack: &Attack, directory: &Path| {
+        repel(attack, binary, directory, MAX_TIME * args.patience).await
+    };
     crate::attack::run(args, &attacks, run).await
 }
 
-async fn repel(attack: &Attack, binary: &Path, directory: &Path) -> anyhow::Result<Outcome> {
+async fn repel(
+    attack: &Attack,
+    binary: &Path,
+    directory: &Path,
+    time: Duration,
+) -> anyhow::Result<Outcome> {
     let chart = (attack.write)(directory)?;
     let (output, errors) = (directory.join("stdout"), directory.join("stderr"));
     let script = format!("ulimit -v {ADDRESS_SPACE}; exec \"$@\"");
@@ -108,10 +115,10 @@ async fn repel(attack: &Attack, binary: &Path, directory: &Path) -> anyhow::Resu
     let pid = child.id();
     let waited = tokio::task::spawn_blocking(move || child.wait4());
     let mut waited = std::pin::pin!(waited);
-    let Ok(usage) = timeout(TIMEOUT, &mut waited).await else {
+    let Ok(usage) = timeout(time, &mut waited).await else {
         signal("KILL", pid).await?;
         waited.await??;
-        bail!("not answered in {TIMEOUT:?}");
+        bail!("not answered in {time:?}");
     };
     let usage = usage??;
     let peak = usage.rusage.maxrss;

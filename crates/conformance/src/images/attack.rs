@@ -33,11 +33,12 @@ struct Attack {
     run: Box<RunFn>,
 }
 
-/// The binary, and an empty folder.
+/// The binary, an empty folder, and how long a client may take.
 #[derive(Debug, Clone)]
 struct Scene {
     binary: PathBuf,
     folder: PathBuf,
+    max_time: Duration,
 }
 
 /// How a client ended.
@@ -68,6 +69,7 @@ pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
         let scene = Scene {
             binary: binary.to_owned(),
             folder: directory.to_owned(),
+            max_time: MAX_TIME * args.patience,
         };
         (attack.run)(scene).await
     })
@@ -113,8 +115,9 @@ impl Scene {
         client.stdout(open_log(&stdout)?).stderr(open_log(&stderr)?);
         let child = client.spawn()?;
         let waiting = tokio::task::spawn_blocking(move || child.wait4());
+        let finished = tokio::time::timeout(self.max_time, waiting);
         Ok(async move {
-            let used = tokio::time::timeout(MAX_TIME, waiting)
+            let used = finished
                 .await
                 .context("the client did not end in time")???;
             let used = Used {

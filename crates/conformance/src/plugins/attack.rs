@@ -33,10 +33,10 @@ pub(crate) struct Args {
     /// The API server
     #[arg(long, value_enum, default_value_t)]
     server: ServerKind,
-    /// The limit for each step of the good plugin in seconds
-    #[arg(long, default_value_t = 2)]
-    limit: u64,
 }
+
+/// The limit for each step of the good plugin.
+const STEP: Duration = Duration::from_secs(2);
 
 /// The limit for the peak memory of the controller in MiB.
 const MAX_MEMORY: u64 = 700;
@@ -141,7 +141,7 @@ async fn execute(
     cluster: &mut Cluster,
     controller: &Controller,
 ) -> anyhow::Result<String> {
-    let limit = Duration::from_secs(args.limit);
+    let limit = STEP * args.attack.patience;
     match attack {
         Attack::Repositories(behavior) => repositories::attack(cluster, behavior, limit).await,
         Attack::HostileSpecs => hostile_specs::attack(cluster, limit).await,
