@@ -34,7 +34,7 @@ use crate::{GROUP, VERSION};
 pub use comments::strip_comments;
 pub use error::Error;
 pub use foreign_kind::ForeignKind;
-pub use origin::{MIRRORS, origin_of};
+pub use origin::{MIRRORS, ORIGIN_FINALIZER, is_deleted, origin_of};
 
 /// The custom resource definitions of the foreign kinds that are mirrored, for clusters that do not have them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {

@@ -177,13 +177,23 @@ impl Inputs {
         machines: &'a [&'a Machine],
     ) -> impl Iterator<Item = &'a Machine> {
         let machines = machines.iter().copied();
-        machines.filter(|machine| self.machines.contains(&machine.name_any()))
+        machines.filter(|machine| self.takes_part(machine))
     }
 
-    /// Whether all tasks of a target are finished in its record.
+    /// Whether a machine takes part in the flow.
+    pub fn takes_part(&self, machine: &Machine) -> bool {
+        self.machines.contains(&machine.name_any())
+    }
+
+    /// Whether a target takes part in the run and has finished all its tasks.
     pub fn is_finished(&self, target: &Target, record: &outrigger_flow::Record) -> bool {
+        let takes_part = match target {
+            Target::Cluster => true,
+            Target::Machine(name) => self.machines.contains(name),
+        };
         let mut steps = self.flow.steps().iter();
-        record.run == self.run.id
+        takes_part
+            && record.run == self.run.id
             && steps
                 .all(|step| !self.is_task(target, step.id) || record.state(step.id).is_finished())
     }

@@ -62,7 +62,9 @@ fn due(
     current: Option<&Run>,
     outcome: Option<&Outcome>,
 ) -> Option<FlowName> {
-    let scale_down = !participants(FlowName::ScaleDown, cluster, machines).is_empty();
+    let leaving = participants(FlowName::ScaleDown, cluster, machines);
+    // A machine that cannot be removed does not hold up the others.
+    let scale_down = leaving.iter().any(|machine| !has_failed_to_leave(machine));
     let upgrade = needs_upgrade(cluster, current);
     let scale_up = machines.iter().any(|machine| needs_install(machine));
     match (outcome, current) {
@@ -74,8 +76,22 @@ fn due(
         _ if scale_down => Some(FlowName::ScaleDown),
         _ if upgrade => Some(FlowName::Upgrade),
         _ if scale_up => Some(FlowName::ScaleUp),
+        _ if !leaving.is_empty() => Some(FlowName::ScaleDown),
         _ => None,
     }
+}
+
+/// Whether the last attempt to remove a machine has failed.
+fn has_failed_to_leave(machine: &Machine) -> bool {
+    let flow = machine.status.as_ref().and_then(|it| it.flow.as_ref());
+    let mut flow = flow
+        .filter(|flow| flow.name == FlowName::ScaleDown.as_str())
+        .into_iter();
+    flow.any(|flow| {
+        flow.tasks
+            .iter()
+            .any(|task| task.state == TaskState::Failed)
+    })
 }
 
 /// The machines that take part in a flow, in the order in which steps visit them.
@@ -171,7 +187,7 @@ pub fn is_completed(cluster: &Cluster) -> bool {
 }
 
 pub fn is_deleted(cluster: &Cluster) -> bool {
-    cluster.metadata.deletion_timestamp.is_some()
+    outrigger_api::compat::is_deleted(cluster)
 }
 
 /// Whether a cluster that is deleted is let go, whatever its machines say.

@@ -24,6 +24,9 @@ pub const ACCEPTED: &str = "Accepted";
 const KEPT: &str = "the only machine of the control plane is not removed: add another one to spec.machines of the cluster, \
                     or delete the cluster";
 
+/// The message of a machine that does not take part in the flow that runs begins with it.
+const WAITS: &str = "waits for the end of flow ";
+
 /// The status of a machine with a record of a flow.
 pub fn of_machine(
     cluster: &Cluster,
@@ -100,12 +103,16 @@ pub fn recorded_machine(
     let current = inputs.zip(flow.map(from_status));
     let is_current = |(inputs, record): &(&Inputs, Record)| {
         // One that was finished before others were added takes part in the run no longer.
-        record.run == inputs.run.id && inputs.participants(&[machine]).next().is_some()
+        record.run == inputs.run.id && inputs.takes_part(machine)
     };
     let mut status = match current.filter(is_current) {
         Some((inputs, record)) => of_machine(cluster, machine, inputs, &record, &[]),
         None => idle_machine(machine, inputs.is_none()),
     };
+    let is_waiting = [MachinePhase::Pending, MachinePhase::Terminating].contains(&status.phase);
+    if let Some(inputs) = inputs.filter(|inputs| is_waiting && !inputs.takes_part(machine)) {
+        status.message = format!("{WAITS}{}", inputs.run.flow.as_str());
+    }
     if is_kept && status.message.is_empty() {
         KEPT.clone_into(&mut status.message);
     }
@@ -408,12 +415,13 @@ fn count(machines: &[&Machine]) -> BTreeMap<String, u32> {
     counts
 }
 
-/// The first machine that has something to say, and how many others have.
+/// The first machine that has something to say, and how many others have. Those that wait have not.
 fn failures(machines: &[&Machine]) -> Option<String> {
     let messages = machines.iter().filter_map(|machine| {
-        let message = &machine.status.as_ref()?.message;
+        let status = machine.status.as_ref()?;
         let name = machine.metadata.name.as_deref().unwrap_or_default();
-        (!message.is_empty()).then(|| format!("{name}: {message}"))
+        let has_message = !status.message.is_empty() && !status.message.starts_with(WAITS);
+        has_message.then(|| format!("{name}: {}", status.message))
     });
     let mut messages: Vec<String> = messages.collect();
     messages.sort();
@@ -449,13 +457,18 @@ mod tests {
         machine
     }
 
-    #[test]
-    fn a_worker_that_runs_keeps_its_conditions_while_another_one_is_added() {
-        let cluster = Cluster::new("c", ClusterSpec::default());
+    fn inputs_of(cluster: &Cluster, participants: &[&Machine]) -> Inputs {
         let run = Run {
             flow: FlowName::ScaleUp,
             id: "2-ScaleUp".to_owned(),
         };
+        let tree = Tree::scan(std::path::Path::new("/"), &[], &BTreeSet::new()).unwrap();
+        Inputs::new(cluster, participants, &tree, &StandIn, run)
+    }
+
+    #[test]
+    fn a_worker_that_runs_keeps_its_conditions_while_another_one_is_added() {
+        let cluster = Cluster::new("c", ClusterSpec::default());
         let mut running = worker("w1", Some("1.30.0"));
         let task = TaskStatus {
             step: "EnsurePreflight".to_owned(),
@@ -463,21 +476,51 @@ mod tests {
             ..TaskStatus::default()
         };
         running.status.as_mut().unwrap().flow = Some(FlowStatus {
-            name: run.flow.as_str().to_owned(),
-            run: run.id.clone(),
+            name: FlowName::ScaleUp.as_str().to_owned(),
+            run: "2-ScaleUp".to_owned(),
             tasks: vec![task],
             ..FlowStatus::default()
         });
         let added = worker("w2", None);
         let machines = [&running, &added];
-        let participants = lifecycle::participants(run.flow, &cluster, &machines);
+        let participants = lifecycle::participants(FlowName::ScaleUp, &cluster, &machines);
         let names: Vec<String> = participants.iter().map(|it| it.name_any()).collect();
         assert_eq!(names, ["w2"]);
-        let tree = Tree::scan(std::path::Path::new("/"), &[], &BTreeSet::new()).unwrap();
-        let inputs = Inputs::new(&cluster, &participants, &tree, &StandIn, run);
+        let inputs = inputs_of(&cluster, &participants);
         let status = recorded_machine(&cluster, &running, Some(&inputs), false);
         assert_eq!(status.phase, MachinePhase::Running);
         let kinds: Vec<&str> = status.conditions.iter().map(|it| &*it.kind).collect();
         assert_eq!(kinds, ["EnsurePreflight"]);
+    }
+
+    #[test]
+    fn a_machine_that_leaves_a_run_before_it_was_reached_is_not_installed() {
+        let cluster = Cluster::new("c", ClusterSpec::default());
+        let (leaving, other) = (worker("w1", None), worker("w2", None));
+        let inputs = inputs_of(&cluster, &[&other]);
+        let record = Record {
+            run: "2-ScaleUp".to_owned(),
+            ..Record::default()
+        };
+        let status = of_machine(&cluster, &leaving, &inputs, &record, &[]);
+        assert_eq!(status.version, None);
+        assert_eq!(status.phase, MachinePhase::Initializing);
+    }
+
+    #[test]
+    fn a_machine_that_waits_for_another_flow_says_so_and_is_no_failure() {
+        let cluster = Cluster::new("c", ClusterSpec::default());
+        let added = worker("w1", None);
+        let inputs = inputs_of(&cluster, &[&added]);
+        let mut removed = worker("w3", Some("1.30.0"));
+        let time =
+            k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(jiff::Timestamp::UNIX_EPOCH);
+        removed.metadata.deletion_timestamp = Some(time);
+        for mut waiting in [worker("w2", None), removed] {
+            let status = recorded_machine(&cluster, &waiting, Some(&inputs), false);
+            assert_eq!(status.message, "waits for the end of flow ScaleUp");
+            waiting.status = Some(status);
+            assert_eq!(failures(&[&waiting]), None);
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Predicates on the lifecycle of a plugin: deleted, disabled, protected by our finalizer.
 
 use kube::ResourceExt as _;
+use outrigger_api::compat;
 use outrigger_api::plugin::{FINALIZER, Plugin};
 
-/// Whether a deletion was requested.
+/// Whether a deletion was requested. That of a mirror counts only with its origin.
 pub(crate) fn is_deleted(plugin: &Plugin) -> bool {
-    plugin.metadata.deletion_timestamp.is_some()
+    compat::is_deleted(plugin)
 }
 
 pub(crate) fn has_finalizer(plugin: &Plugin) -> bool {

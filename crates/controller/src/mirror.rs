@@ -2,7 +2,8 @@
 //! translated back.
 //!
 //! One mirror per kind, which runs while the CRD of the kind exists. When an object is deleted, the garbage collector of
-//! the cluster deletes its mirror object.
+//! the cluster deletes its mirror object, whose finalizer is removed then. A mirror object that is deleted alone stays, so
+//! that nothing is uninstalled.
 
 mod source;
 
@@ -13,11 +14,11 @@ use futures::StreamExt as _;
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
-use outrigger_api::compat::{ForeignKind, MIRRORS};
+use outrigger_api::compat::{ForeignKind, MIRRORS, ORIGIN_FINALIZER};
 use serde_json::{Value, json};
 
 use crate::backoff::Backoff;
@@ -80,7 +81,13 @@ async fn run_while_defined<S: Source>(client: Client, kind: S, now: fn() -> Time
                     mirror = Some(Box::pin(Mirror::new(client.clone(), kind, now).run()));
                 }
             }
-            Some(Ok(Event::Delete(_))) => mirror = None,
+            Some(Ok(Event::Delete(_))) => {
+                mirror = None;
+                // Its objects are deleted with it.
+                if let Err(error) = release_all(&client, kind).await {
+                    tracing::warn!(%error, kind = resource.kind, "failed to release mirrors");
+                }
+            }
             Some(Ok(_)) => {}
             Some(Err(_)) => {
                 failures += 1;
@@ -97,6 +104,8 @@ struct Mirror<S: Source> {
     now: fn() -> Timestamp,
     objects: HashMap<Key, DynamicObject>,
     mirrors: HashMap<Key, S::Mirror>,
+    /// Whether all objects are known.
+    has_listed: bool,
     /// The statuses of objects that cannot be mirrored.
     rejected: HashMap<Key, Value>,
 }
@@ -110,6 +119,7 @@ impl<S: Source> Mirror<S> {
             now,
             objects: HashMap::new(),
             mirrors: HashMap::new(),
+            has_listed: false,
             rejected: HashMap::new(),
         }
     }
@@ -162,9 +172,27 @@ impl<S: Source> Mirror<S> {
                 let key = key(&object.metadata);
                 self.objects.remove(&key);
                 self.rejected.remove(&key);
+                self.release_orphan(&key).await
+            }
+            Event::Init => Ok(()),
+            Event::InitDone => {
+                self.has_listed = true;
+                let keys: Vec<Key> = self.mirrors.keys().cloned().collect();
+                for key in keys {
+                    self.release_orphan(&key).await?;
+                }
                 Ok(())
             }
-            Event::Init | Event::InitDone => Ok(()),
+        }
+    }
+
+    /// Lets a mirror be deleted if its object does not exist.
+    async fn release_orphan(&self, key: &Key) -> Result<(), Error> {
+        match self.mirrors.get(key) {
+            Some(mirror) if self.has_listed && !self.objects.contains_key(key) => {
+                Ok(release::<S>(&self.client, mirror).await?)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -173,6 +201,7 @@ impl<S: Source> Mirror<S> {
             Event::Apply(mirror) | Event::InitApply(mirror) => {
                 let key = key(mirror.meta());
                 self.mirrors.insert(key.clone(), mirror);
+                self.release_orphan(&key).await?;
                 self.sync_status(&key).await
             }
             Event::Delete(mirror) => {
@@ -212,6 +241,7 @@ impl<S: Source> Mirror<S> {
         metadata.name = Some(key.name.clone());
         metadata.generate_name = None;
         metadata.owner_references = Some(vec![self.owner(object)]);
+        metadata.finalizers = Some(vec![ORIGIN_FINALIZER.to_owned()]);
         let labels = metadata.labels.get_or_insert_default();
         labels.insert(MIRRORS.to_owned(), self.kind.label());
         let api = S::api(self.client.clone(), &key.namespace);
@@ -299,6 +329,35 @@ impl<S: Source> Mirror<S> {
         value["kind"] = self.resource.kind.clone().into();
         value
     }
+}
+
+/// Removes the finalizer of a mirror.
+async fn release<S: Source>(client: &Client, mirror: &S::Mirror) -> Result<(), kube::Error> {
+    let mut finalizers = mirror.finalizers().to_vec();
+    if !finalizers.iter().any(|name| name == ORIGIN_FINALIZER) {
+        return Ok(());
+    }
+    finalizers.retain(|name| name != ORIGIN_FINALIZER);
+    let version = mirror.resource_version();
+    let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
+    let key = key(mirror.meta());
+    let api = S::api(client.clone(), &key.namespace);
+    let (parameters, patch) = (patch_params(FIELD_MANAGER), Patch::Merge(&patch));
+    match api.patch(&key.name, &parameters, &patch).await {
+        // A conflict means that the watch reports the mirror again.
+        Err(kube::Error::Api(reply)) if reply.code == 404 || reply.code == 409 => Ok(()),
+        released => released.map(drop),
+    }
+}
+
+/// Removes the finalizers of all mirrors of a kind.
+async fn release_all<S: Source>(client: &Client, kind: S) -> Result<(), kube::Error> {
+    let api: Api<S::Mirror> = Api::all(client.clone());
+    let parameters = ListParams::default().labels(&format!("{MIRRORS}={}", kind.label()));
+    for mirror in api.list(&parameters).await? {
+        release::<S>(client, &mirror).await?;
+    }
+    Ok(())
 }
 
 fn key(metadata: &kube::api::ObjectMeta) -> Key {

@@ -11,6 +11,17 @@ use crate::plugin::{Plugin, PluginSpec};
 /// `apps.application.tkestack.io`.
 pub const MIRRORS: &str = "outrigger.dev/mirrors";
 
+/// The finalizer of plugins and clusters that mirror an object. A mirror that is deleted without its origin stays, and
+/// nothing is uninstalled.
+pub const ORIGIN_FINALIZER: &str = "outrigger.dev/origin";
+
+/// Whether an object is deleted. A mirror is if its origin does not exist any longer.
+pub fn is_deleted(object: &impl Resource) -> bool {
+    let metadata = object.meta();
+    let mut finalizers = metadata.finalizers.iter().flatten();
+    metadata.deletion_timestamp.is_some() && !finalizers.any(|name| name == ORIGIN_FINALIZER)
+}
+
 /// The kind and the name of the object that a plugin or cluster mirrors.
 pub fn origin_of(mirror: &impl Resource) -> Option<(ApiResource, String)> {
     let metadata = mirror.meta();

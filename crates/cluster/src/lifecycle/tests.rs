@@ -154,6 +154,40 @@ fn flows_that_fail_do_not_alternate() {
 }
 
 #[test]
+fn a_machine_that_cannot_be_removed_does_not_hold_up_others() {
+    let new = machine("w", "Worker", None, false);
+    let mut dead = machine("v", "Worker", Some("1.0.0"), true);
+    let flow_of_machine = json!({
+        "name": "ScaleDown", "run": "3-ScaleDown",
+        "tasks": [{"step": "EnsureRemoveFiles", "state": "Failed", "digest": "d", "since": ""}],
+    });
+    dead.status.as_mut().unwrap().flow = Some(serde_json::from_value(flow_of_machine).unwrap());
+    let scale_down = |version: &str| cluster(version, flow("ScaleDown", "3-ScaleDown"));
+    let both = [new.clone(), dead.clone()];
+    check(
+        &scale_down("1.1.0"),
+        &both,
+        failed(),
+        Some("4-Upgrade-1.1.0"),
+    );
+    check(&scale_down("1.0.0"), &both, failed(), Some("4-ScaleUp"));
+    // Neither failure makes the other flow start again.
+    let scale_up = cluster("1.0.0", flow("ScaleUp", "4-ScaleUp"));
+    check(&scale_up, &both, failed(), Some("4-ScaleUp"));
+    let only = std::slice::from_ref(&dead);
+    check(&scale_down("1.0.0"), only, failed(), Some("3-ScaleDown"));
+    // It is tried once more after another flow, and together with others.
+    check(&scale_up, only, Some(Outcome::Done), Some("5-ScaleDown"));
+    let other = machine("u", "Worker", Some("1.0.0"), true);
+    check(
+        &scale_up,
+        &[new, dead, other],
+        failed(),
+        Some("5-ScaleDown"),
+    );
+}
+
+#[test]
 fn deletion_ends_every_other_flow() {
     for status in [json!({}), flow("Upgrade", "2-Upgrade-1.1.0")] {
         let cluster = deleted(cluster("1.1.0", status));

@@ -63,7 +63,7 @@ impl Provider for Baremetal {
         }
         let version = plain_version(&cluster.spec.version);
         match &self.files {
-            None => vec!["a provider folder; start the controller with --provider".to_owned()],
+            None => vec!["a provider folder; give one with --provider".to_owned()],
             Some(files) => files.missing(version),
         }
     }

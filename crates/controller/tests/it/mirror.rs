@@ -191,6 +191,95 @@ async fn a_tkestack_cluster_is_mirrored_and_gets_its_status() {
     harness.close().await;
 }
 
+#[tokio::test]
+async fn a_mirror_that_is_deleted_alone_uninstalls_nothing() {
+    let harness = compat_harness().await;
+    let kind = ForeignKind::KubeGemsPlugin;
+    let spec = json!({
+        "enabled": true, "kind": "helm", "repo": harness.repo(), "name": "config", "version": "v1.0.0",
+        "values": {"text": "first"},
+    });
+    create(&harness, kind, "component-a", spec).await;
+    until(&harness, kind, "component-a", "Installed").await;
+    let plugins = harness.plugins();
+    plugins
+        .delete("component-a", &Default::default())
+        .await
+        .unwrap();
+    // It is still changed with its origin.
+    change(
+        &harness,
+        kind,
+        "component-a",
+        json!({"values": {"text": "second"}}),
+    )
+    .await;
+    let is_second = |plugin: &outrigger_api::plugin::Plugin| {
+        let status = plugin.status.as_ref();
+        status.is_some_and(|status| status.revision == Some(2))
+    };
+    harness.until("component-a", is_second).await;
+    assert_eq!(harness.text("component-a").await.as_deref(), Some("second"));
+    remove(&harness, kind, "component-a", "component-a").await;
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_cluster_whose_mirror_is_deleted_alone_is_not_removed_from_its_machines() {
+    use outrigger_api::cluster::Cluster;
+    use outrigger_api::compat::tkestack_cluster;
+    let machines = outrigger_testing::fake_machines::FakeMachines::default();
+    let connect = std::sync::Arc::new(machines.clone());
+    let harness = Harness::with(|options| {
+        options.compat = true;
+        options.clusters = Some(outrigger_controller::ClusterOptions {
+            connect,
+            ..outrigger_controller::ClusterOptions::default()
+        });
+    })
+    .await;
+    let origins: Api<DynamicObject> =
+        Api::all_with(harness.client.clone(), &tkestack_cluster::resource());
+    let clusters: Api<Cluster> = Api::all(harness.client.clone());
+    let until_version = async |version: &str| {
+        let is_installed = |cluster: Option<&Cluster>| {
+            let status = cluster.and_then(|cluster| cluster.status.as_ref());
+            status.is_some_and(|status| status.version.as_deref() == Some(version))
+        };
+        let waiting = await_condition(clusters.clone(), "cls-a", is_installed);
+        tokio::time::timeout(TIMEOUT, waiting)
+            .await
+            .unwrap()
+            .unwrap();
+    };
+    let mut origin = DynamicObject::new("cls-a", &tkestack_cluster::resource());
+    let machine = json!({"ip": "10.0.0.9", "username": "root", "password": "eA=="});
+    origin.data =
+        json!({"spec": {"type": "Baremetal", "version": "1.18.3", "machines": [machine]}});
+    origins
+        .create(&PostParams::default(), &origin)
+        .await
+        .unwrap();
+    until_version("1.18.3").await;
+    clusters.delete("cls-a", &Default::default()).await.unwrap();
+    let patch = json!({"spec": {"version": "1.19.0"}});
+    let patch = Patch::Merge(&patch);
+    origins
+        .patch("cls-a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    until_version("1.19.0").await;
+    origins.delete("cls-a", &Default::default()).await.unwrap();
+    let waiting = await_condition(clusters, "cls-a", |cluster: Option<&Cluster>| {
+        cluster.is_none()
+    });
+    tokio::time::timeout(TIMEOUT, waiting)
+        .await
+        .unwrap()
+        .unwrap();
+    harness.close().await;
+}
+
 /// Of an object with a mirror, and of one that cannot be converted and has none.
 #[tokio::test]
 async fn the_edited_status_of_a_mirrored_object_is_restored() {

@@ -289,6 +289,41 @@ async fn a_machine_that_was_never_reached_is_removed_without_force() {
 }
 
 #[tokio::test]
+async fn a_worker_that_cannot_be_removed_does_not_hold_up_an_upgrade_and_new_workers() {
+    let fixture = Fixture::new().await;
+    fixture.create("a", json!({})).await;
+    fixture.add_worker("dead", "a", "10.0.0.8").await;
+    let is_running = |machine: &outrigger_api::machine::Machine| {
+        let status = machine.status.as_ref();
+        status.is_some_and(|it| it.phase == MachinePhase::Running)
+    };
+    fixture.until_machine("dead", is_running).await;
+    fixture.machines.set_offline("10.0.0.8:22", true);
+    let api = fixture.machine_api();
+    api.delete("dead", &Default::default()).await.unwrap();
+    fixture
+        .until_machine("dead", |it| {
+            let status = it.status.as_ref().unwrap();
+            status.phase == MachinePhase::Failed
+        })
+        .await;
+    fixture
+        .patch("a", json!({"spec": {"version": "1.1.0"}}))
+        .await;
+    fixture.add_worker("good", "a", "10.0.0.9").await;
+    let good = fixture.until_machine("good", is_running).await;
+    assert_eq!(good.status.unwrap().version.as_deref(), Some("1.1.0"));
+    fixture.machines.set_offline("10.0.0.8:22", false);
+    let retry = json!({"metadata": {"annotations": {"outrigger.dev/retry": "1"}}});
+    fixture.patch("a", retry).await;
+    let gone = |machine: Option<&outrigger_api::machine::Machine>| machine.is_none();
+    let waiting = kube::runtime::wait::await_condition(api, "dead", gone);
+    let waited = tokio::time::timeout(crate::harness::TIMEOUT, waiting).await;
+    waited.unwrap().unwrap();
+    fixture.close().await;
+}
+
+#[tokio::test]
 async fn a_cluster_whose_machines_were_never_reached_is_deleted_without_force() {
     let fixture = Fixture::new().await;
     fixture.machines.set_offline(FIRST, true);

@@ -57,7 +57,7 @@ impl<'a> Removal<'a> {
 /// Whether the plugin is enabled, or disabled but not yet removed from the cluster.
 fn is_installed(plugin: &Plugin) -> bool {
     let is_disabled = plugin.is_observed() && plugin.phase() == Phase::Disabled;
-    plugin.metadata.deletion_timestamp.is_none()
+    !outrigger_api::compat::is_deleted(plugin)
         && (plugin.spec.enabled || (plugin.status.is_some() && !is_disabled))
 }
 

@@ -69,7 +69,7 @@ pub(super) fn evaluate(plugin: Option<&Plugin>, condition: WaitCondition) -> Wai
     if condition == WaitCondition::Deleted {
         return WaitStatus::Pending(describe(plugin));
     }
-    if plugin.metadata.deletion_timestamp.is_some() {
+    if outrigger_api::compat::is_deleted(plugin) {
         return WaitStatus::Failed(being_deleted(plugin));
     }
     if let Some(status) = suspended(plugin, condition) {
