@@ -3,12 +3,13 @@
 use anyhow::{anyhow, bail, ensure};
 use outrigger_api::annotation::ALLOW_DOWNGRADE;
 use outrigger_api::cluster::{Cluster, ClusterType};
+use outrigger_api::condition::Condition;
 use outrigger_api::machine::Machine;
 use outrigger_cluster::{Providers, lifecycle};
 
 use super::change::{ChangeFlags, Outcome};
 use super::edit;
-use super::wait::ClusterCondition;
+use super::wait::{ClusterCondition, refusal};
 use crate::commands::plugin::connect::Connection;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
@@ -101,6 +102,16 @@ pub(super) async fn upgrade(
     let provider = Providers::default().find(&changed).ok();
     if let Some(reason) = provider.and_then(|provider| provider.refused_version(&changed)) {
         bail!("cluster {name} is not upgraded: {reason}");
+    }
+    // Another version does not correct the rest of a spec.
+    let is_about_version =
+        |refusal: &&Condition| ["Downgrade", "VersionSkew"].contains(&refusal.reason.as_str());
+    if let Some(refusal) = refusal(cluster).filter(|it| !is_about_version(it)) {
+        return Err(anyhow!(
+            "cluster {name} is not upgraded: its spec is refused: {}",
+            refusal.message
+        ))
+        .hint("correct the spec of the cluster first; nothing was changed");
     }
     edit::edit(connection, cluster, dry_run, |cluster| {
         version.clone_into(&mut cluster.spec.version);

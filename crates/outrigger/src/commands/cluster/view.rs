@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use kube::ResourceExt as _;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::flow_status::{FlowStatus, HookStatus, TaskState, TaskStatus};
@@ -23,9 +24,14 @@ pub(crate) struct View {
     pub(crate) machines: BTreeMap<String, Machine>,
     /// The names of machines that must run as well.
     pub(crate) expected: BTreeSet<String>,
-    /// The executions of hooks that were printed: machine, hook and attempt.
-    printed: BTreeSet<(String, String, String)>,
+    /// The executions of hooks that were printed.
+    printed: BTreeSet<HookKey>,
+    /// Hooks that ended before are not printed.
+    since: Option<Timestamp>,
 }
+
+/// Machine, hook, attempt, and when it finished: a cluster that is created again has the same attempts.
+type HookKey = (String, String, String, String);
 
 /// How many targets of a step are in each state.
 #[derive(Debug, Default)]
@@ -35,6 +41,14 @@ struct StepCounts {
 }
 
 impl View {
+    /// A view that prints only hooks which end later.
+    pub(crate) fn since(time: Timestamp) -> Self {
+        Self {
+            since: Some(time),
+            ..Self::default()
+        }
+    }
+
     /// Sets the cluster as it is now.
     pub(crate) fn set_cluster(&mut self, cluster: Cluster) {
         if self.cluster.is_none() {
@@ -75,7 +89,13 @@ impl View {
         let of_machines = statuses.flat_map(|status| &status.hooks);
         let of_machines = of_machines.filter(|hook| is_few || hook.exit_code != Some(0));
         let hooks = of_cluster.chain(of_machines);
-        let new = hooks.filter(|hook| !self.printed.contains(&key(hook)));
+        let is_former = |hook: &HookStatus| {
+            let finished = hook.finished.parse::<Timestamp>().ok();
+            finished
+                .zip(self.since)
+                .is_some_and(|(finished, since)| finished < since)
+        };
+        let new = hooks.filter(|hook| !self.printed.contains(&key(hook)) && !is_former(hook));
         let mut new: Vec<HookStatus> = new.cloned().collect();
         new.sort_by(|a, b| (&a.finished, &a.machine).cmp(&(&b.finished, &b.machine)));
         self.printed.extend(new.iter().map(key));
@@ -169,11 +189,12 @@ impl View {
     }
 }
 
-fn key(hook: &HookStatus) -> (String, String, String) {
+fn key(hook: &HookStatus) -> HookKey {
     (
         hook.machine.clone(),
         hook.name.clone(),
         hook.attempt.clone(),
+        hook.finished.clone(),
     )
 }
 

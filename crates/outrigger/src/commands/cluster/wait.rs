@@ -3,7 +3,7 @@
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::annotation::RETRY;
 use outrigger_api::cluster::{Cluster, ClusterPhase};
-use outrigger_api::condition::ConditionStatus;
+use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::step::FlowName;
 use outrigger_cluster::lifecycle;
 use outrigger_cluster::status::ACCEPTED;
@@ -68,7 +68,11 @@ impl Awaited for Cluster {
         format!("outrigger cluster status {name}")
     }
 
-    fn failure_hint((_, name): &Key) -> Option<String> {
+    fn failure_hint(&self) -> Option<String> {
+        let name = self.name_any();
+        if refusal(self).is_some() {
+            return Some("correct the spec of the cluster; nothing was changed".to_owned());
+        }
         Some(format!(
             "outrigger cluster logs {name} prints the output of hooks; outrigger cluster retry {name} tries again"
         ))
@@ -85,8 +89,8 @@ fn evaluate_running(cluster: &Cluster, version: Option<&str>, retry: Option<&str
     if !is_mirrored || !is_observed(cluster) {
         return WaitStatus::Pending("not observed by the controller yet".to_owned());
     }
-    if is_refused(cluster) {
-        return WaitStatus::Failed(cluster.describe());
+    if let Some(refusal) = refusal(cluster) {
+        return WaitStatus::Failed(format!("refused: {}", refusal.message));
     }
     if is_retry_pending(cluster, requested) {
         return WaitStatus::Pending("about to be tried again".to_owned());
@@ -107,7 +111,7 @@ fn evaluate_deletion(cluster: &Cluster) -> WaitStatus {
     let has_failed = phase(cluster) == ClusterPhase::Failed
         && run.is_some_and(|run| run.flow == FlowName::Delete)
         && !is_retry_pending(cluster, requested);
-    if !is_pending && is_observed(cluster) && (has_failed || is_refused(cluster)) {
+    if !is_pending && is_observed(cluster) && (has_failed || refusal(cluster).is_some()) {
         return WaitStatus::Failed(format!("not deleted: {}", cluster.describe()));
     }
     WaitStatus::Pending(cluster.describe())
@@ -123,10 +127,10 @@ fn is_observed(cluster: &Cluster) -> bool {
     status.is_some_and(|status| status.observed_generation == cluster.metadata.generation)
 }
 
-/// Whether the controller does nothing about the current spec.
-fn is_refused(cluster: &Cluster) -> bool {
+/// Why the controller does nothing about the current spec.
+pub(super) fn refusal(cluster: &Cluster) -> Option<&Condition> {
     let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
-    conditions.into_iter().any(|condition| {
+    conditions.into_iter().find(|condition| {
         condition.kind == ACCEPTED
             && condition.status == ConditionStatus::False
             && condition.observed_generation == cluster.metadata.generation

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::stream::{BoxStream, StreamExt as _};
+use jiff::Timestamp;
 use kube::api::ListParams;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{Config, Event, watcher};
@@ -66,6 +67,13 @@ impl Watch {
             area,
             is_outdated: false,
             shown_at: Instant::now(),
+        }
+    }
+
+    /// Prints only hooks that end after a time of the controller's clock.
+    pub(crate) fn set_since(&mut self, time: Timestamp) {
+        for view in self.views.values_mut() {
+            *view = View::since(time);
         }
     }
 

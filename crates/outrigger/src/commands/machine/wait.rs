@@ -1,6 +1,6 @@
 //! When a machine is where a command wants it to be. Pure.
 
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::condition::ConditionStatus;
 use outrigger_api::flow_status::TaskState;
 use outrigger_api::machine::{Machine, MachinePhase, MachineStatus};
@@ -73,8 +73,11 @@ impl Awaited for Machine {
         "outrigger machine list".to_owned()
     }
 
-    fn failure_hint(_: &Key) -> Option<String> {
-        Some("outrigger cluster retry CLUSTER tries again; outrigger machine remove --force gives up".to_owned())
+    fn failure_hint(&self) -> Option<String> {
+        let (name, cluster) = (self.name_any(), &self.spec.cluster);
+        Some(format!(
+            "outrigger cluster retry {cluster} tries again; outrigger machine remove {name} --force gives up"
+        ))
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) trait Awaited:
     fn show_command(key: &Key) -> String;
 
     /// What to do about an object that has failed.
-    fn failure_hint(_: &Key) -> Option<String> {
+    fn failure_hint(&self) -> Option<String> {
         None
     }
 }
@@ -220,7 +220,7 @@ fn update_pending<K: Awaited>(
             }
             WaitStatus::Failed(reason) => {
                 let error = anyhow!("{} {name} is {reason}", K::NOUN);
-                return Err(hinted(error, K::failure_hint(key)));
+                return Err(hinted(error, object.as_ref().and_then(K::failure_hint)));
             }
         }
     }

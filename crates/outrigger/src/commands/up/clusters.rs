@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use jiff::Timestamp;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use outrigger_api::annotation::APPLIED_DIGEST;
@@ -22,6 +23,8 @@ pub(super) struct Applied {
     /// The names of the clusters.
     pub(super) clusters: Vec<String>,
     pub(super) workers: Vec<Machine>,
+    /// When that began.
+    since: Timestamp,
 }
 
 impl Applied {
@@ -30,6 +33,7 @@ impl Applied {
         let of_workers = self.workers.iter().map(|worker| &worker.spec.cluster);
         let names = self.clusters.iter().chain(of_workers);
         let mut watch = Watch::new(client, names.cloned());
+        watch.set_since(self.since);
         for worker in &self.workers {
             watch.expect(worker);
         }
@@ -51,6 +55,7 @@ pub(super) fn files_root(manifest: &Path) -> PathBuf {
 /// Creates the clusters, and applies those that have a name, their workers and Secrets. A cluster whose manifest was applied
 /// before stays as it is, with its workers.
 pub(super) async fn apply(client: &Client, manifests: Manifests) -> anyhow::Result<Applied> {
+    let since = Timestamp::now();
     manifests.ensure_clusters_of_machines(client).await?;
     manifests.apply_secrets(client, "default", false).await?;
     let Manifests {
@@ -79,6 +84,7 @@ pub(super) async fn apply(client: &Client, manifests: Manifests) -> anyhow::Resu
         workers: workers
             .filter(|worker| existing.contains(&worker.name_any()))
             .collect(),
+        since,
     })
 }
 
