@@ -156,6 +156,28 @@ async fn an_upgrade_that_makes_no_sense_is_refused_at_once() {
 }
 
 #[tokio::test]
+async fn a_cluster_whose_spec_is_refused_for_another_reason_is_not_upgraded() {
+    let fixture = Fixture::start().await;
+    let cluster = fixture.create(json!({"name": "a"})).await;
+    let refused = |reason: &str| {
+        json!({"version": "1.18.0", "phase": "Running", "conditions": [{
+            "type": "Accepted", "status": "False", "reason": reason, "message": "no such hook",
+            "lastTransitionTime": "", "observedGeneration": cluster.metadata.generation,
+        }]})
+    };
+    let upgrade = async |reason: &str| {
+        let cluster = fixture.set_status("a", refused(reason)).await;
+        upgrade::upgrade(&fixture.connection, &cluster, "1.19.0", false, true).await
+    };
+    assert_eq!(
+        upgrade("FilesInvalid").await.unwrap_err().to_string(),
+        "cluster a is not upgraded: its spec is refused: no such hook"
+    );
+    assert!(upgrade("VersionSkew").await.unwrap());
+    fixture.server.close().await;
+}
+
+#[tokio::test]
 async fn the_api_server_refuses_versions_and_names_that_are_none() {
     let fixture = Fixture::start().await;
     fixture.create(json!({"name": "a"})).await;

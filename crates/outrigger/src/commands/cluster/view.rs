@@ -347,6 +347,27 @@ mod tests {
     }
 
     #[test]
+    fn hooks_of_a_cluster_that_is_created_again_are_printed_again() {
+        let mut view = view(&[(1, "Done")]);
+        assert_eq!(view.ended_hooks().len(), 1);
+        let mut again = machine(1, "Done");
+        let status = again.status.as_mut().unwrap();
+        "2026-01-01T00:01:00Z".clone_into(&mut status.hooks[0].finished);
+        view.set_machine(again);
+        assert_eq!(view.ended_hooks().len(), 1);
+    }
+
+    #[test]
+    fn hooks_that_ended_before_the_view_began_are_not_printed() {
+        for (since, printed) in [("2026-01-01T00:00:00Z", 1), ("2026-01-01T00:00:01Z", 0)] {
+            let mut view = View::since(since.parse().unwrap());
+            view.set_machine(machine(1, "Done"));
+            view.printed.clear();
+            assert_eq!(view.ended_hooks().len(), printed, "{since}");
+        }
+    }
+
+    #[test]
     fn each_hook_is_printed_once_and_of_many_machines_only_failures() {
         let mut few = view(&[(1, "Done")]);
         assert_eq!(

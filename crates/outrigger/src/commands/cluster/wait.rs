@@ -195,7 +195,12 @@ mod tests {
                 "lastTransitionTime": "", "observedGeneration": 2,
             }],
         }));
-        assert!(failed(&refused, &ClusterCondition::RUNNING));
+        let reason = WaitStatus::Failed("refused: no".to_owned());
+        let evaluated = Cluster::evaluate(Some(&refused), &ClusterCondition::RUNNING);
+        assert_eq!(evaluated, reason);
+        let hint = |cluster: &Cluster| cluster.failure_hint().unwrap();
+        assert!(hint(&refused).starts_with("correct the spec"));
+        assert!(hint(&running).contains("outrigger cluster retry a"));
     }
 
     #[test]
