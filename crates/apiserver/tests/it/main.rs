@@ -13,4 +13,5 @@ mod races;
 mod rejections;
 mod requests;
 mod server;
+mod service_allocation;
 mod transport;
