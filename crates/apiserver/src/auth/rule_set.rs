@@ -12,6 +12,9 @@ use super::user::{Attributes, Target};
 /// How many rules are compared with a rule of many verbs, groups, resources or names to find one that covers it.
 const MAX_CANDIDATES: usize = 8;
 
+/// How many numbers of a list are compared before a binary search.
+const NEAR: usize = 4;
+
 #[derive(Debug, Default)]
 pub(super) struct RuleSet {
     rules: Vec<Rule>,
@@ -195,7 +198,10 @@ impl Union<'_> {
     /// The first number that is not below `least`. Calls must be with ascending numbers.
     fn advance_to(&mut self, least: u32) -> Option<u32> {
         let heads = self.0.iter_mut().filter_map(|list| {
-            let skipped = list.partition_point(|number| *number < least);
+            // Mostly, the next number is near.
+            let is_reached = |number: &u32| *number >= least;
+            let near = list.iter().take(NEAR).position(is_reached);
+            let skipped = near.unwrap_or_else(|| list.partition_point(|number| *number < least));
             *list = list.get(skipped..)?;
             list.first().copied()
         });
@@ -210,6 +216,9 @@ impl Union<'_> {
 
 /// The numbers that are in all unions, ascending.
 fn intersection(mut unions: Vec<Union<'_>>) -> impl Iterator<Item = u32> {
+    for union in &mut unions {
+        union.0.retain(|list| !list.is_empty());
+    }
     let mut least = 0;
     std::iter::from_fn(move || {
         loop {
