@@ -13,6 +13,7 @@ mod jwt;
 mod policy;
 mod review;
 mod rule;
+mod rule_set;
 mod service_account;
 mod token_request;
 pub mod token_secrets;

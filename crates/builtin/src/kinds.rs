@@ -13,6 +13,7 @@ mod kind;
 mod registry;
 pub mod version_order;
 
+pub use builtin::is_builtin;
 pub use kind::{
     Custom, Deletion, Kind, NAME_PREFIX, PrinterColumn, Scale, SelectableField, Storage,
     Subresource, Writes,

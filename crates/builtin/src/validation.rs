@@ -46,6 +46,9 @@ pub fn create(kind: &Kind, object: &Value) -> Vec<Error> {
     match group_and_kind(kind) {
         ("", "Pod") => pod::validate_create(object, &mut errors),
         ("events.k8s.io", "Event") => event::validate_create_events_v1(object, &mut errors),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            custom_resource_definition::validate_create(object, &mut errors);
+        }
         _ => {}
     }
     if errors.is_empty() {

@@ -8,8 +8,8 @@ use super::key::Key;
 use super::object::Object;
 use super::snapshot::State;
 
-/// The maximum number of operations in one transaction.
-pub const MAX_OPERATIONS: usize = 256;
+/// The maximum number of operations in one transaction. An object is written with all quotas that it is charged to.
+pub const MAX_OPERATIONS: usize = 1024;
 
 /// How many bytes an object may grow while it is being deleted and the disk is full: by the time of its deletion, by
 /// conditions.

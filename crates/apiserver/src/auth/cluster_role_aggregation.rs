@@ -1,9 +1,11 @@
 //! The cluster role aggregation controller: combines the rules of the cluster roles that an aggregation rule selects.
 
+use std::collections::HashSet;
+
 use outrigger_builtin::fields::as_text;
 use outrigger_builtin::selector::LabelSelector;
 use outrigger_store::watch::WatchEnd;
-use outrigger_store::{Resource, Scope, Store};
+use outrigger_store::{MAX_OBJECT_BYTES, Resource, Scope, Store};
 use serde_json::{Value, json};
 
 use crate::loopback::{Client, Patch, ResourcePath};
@@ -47,11 +49,16 @@ async fn sync_all(client: &Client, store: &Store, scope: &Scope) {
         .iter()
         .filter(|role| !role["aggregationRule"].is_null())
     {
-        let rules = aggregated_rules(role, &roles);
+        // The task can be stopped here.
+        tokio::task::yield_now().await;
+        let name = as_text(&role["metadata"]["name"]);
+        let Some(rules) = aggregated_rules(role, &roles) else {
+            tracing::warn!(name, "the aggregated rules are too large for an object");
+            continue;
+        };
         if role["rules"].as_array().map_or(&[][..], Vec::as_slice) == rules {
             continue;
         }
-        let name = as_text(&role["metadata"]["name"]);
         let change = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
             "rules": rules,
@@ -65,11 +72,13 @@ async fn sync_all(client: &Client, store: &Store, scope: &Scope) {
     }
 }
 
-/// The rules of the selected roles without duplicates, in order of selector and name.
-fn aggregated_rules(role: &Value, roles: &[Value]) -> Vec<Value> {
+/// The rules of the selected roles without duplicates, in order of selector and name; none if they are larger than an
+/// object may be.
+fn aggregated_rules(role: &Value, roles: &[Value]) -> Option<Vec<Value>> {
     let own = &role["metadata"]["name"];
     let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
     let mut rules: Vec<Value> = Vec::new();
+    let (mut seen, mut size) = (HashSet::new(), 0_usize);
     for selector in selectors.into_iter().flatten() {
         let others = roles
             .iter()
@@ -85,12 +94,16 @@ fn aggregated_rules(role: &Value, roles: &[Value]) -> Vec<Value> {
             .filter_map(|other| other["rules"].as_array())
             .flatten()
         {
-            if !rules.contains(rule) {
+            if seen.insert(rule) {
+                size = size.saturating_add(rule.to_string().len());
+                if size > MAX_OBJECT_BYTES {
+                    return None;
+                }
                 rules.push(rule.clone());
             }
         }
     }
-    rules
+    Some(rules)
 }
 
 #[cfg(test)]
@@ -111,12 +124,30 @@ mod tests {
         {
             assert_eq!(
                 role["rules"],
-                Value::from(aggregated_rules(role, &roles)),
+                Value::from(aggregated_rules(role, &roles).unwrap()),
                 "{}",
                 role["metadata"]["name"]
             );
             count += 1;
         }
         assert_eq!(count, 3);
+    }
+
+    #[test]
+    fn aggregated_rules_are_unique_and_limited() {
+        let selector = json!({"matchLabels": {"a": "b"}});
+        let gathering = json!({
+            "metadata": {"name": "all"}, "aggregationRule": {"clusterRoleSelectors": [selector, selector]},
+        });
+        let role = |name: &str, rules: Vec<Value>| json!({"metadata": {"name": name, "labels": {"a": "b"}}, "rules": rules});
+        let rules = |from: usize, to: usize| -> Vec<Value> {
+            let resource = |i: usize| format!("resource-{i:01000}");
+            let rules = (from..to).map(|i| json!({"verbs": ["get"], "resources": [resource(i)]}));
+            rules.collect()
+        };
+        let small = [role("c", rules(0, 20)), role("d", rules(10, 30))];
+        assert_eq!(aggregated_rules(&gathering, &small), Some(rules(0, 30)));
+        let large = [role("c", rules(0, 5_000)), role("d", rules(5_000, 10_000))];
+        assert_eq!(aggregated_rules(&gathering, &large), None);
     }
 }

@@ -1,5 +1,7 @@
 //! Privilege escalation prevention: checks roles and bindings that are written.
 
+use std::sync::Arc;
+
 use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::quote;
 use outrigger_builtin::fields::as_text;
@@ -83,13 +85,10 @@ impl Auth {
         if role.kind == "Role" && namespace.is_empty() {
             return Err(Status::bad_request("Namespace parameter required."));
         }
-        let rules = self
-            .index()
-            .rules_of(&role, namespace)
-            .map(<[Rule]>::to_vec);
+        let rules = self.index().rules_of(&role, namespace).map(Arc::clone);
         // The real server names the resource of the request here, not that of the role.
         let rules = rules.map_err(|_| Status::not_found(kind.group_resource(), &role.name))?;
-        self.check_covered(user, namespace, &rules)
+        self.check_covered(user, namespace, rules.rules())
             .map_err(|error| Status::forbidden(kind.group_resource(), name, error.0))
     }
 
@@ -118,8 +117,8 @@ impl Auth {
         namespace: &str,
         granted: &[Rule],
     ) -> Result<(), EscalationError> {
-        let held = self.index().rules_for(user, namespace);
-        let missing = missing(&held.rules, granted);
+        let held = self.index().roles_for(user, namespace);
+        let missing = missing(&held.roles, granted);
         if missing.is_empty() {
             return Ok(());
         }

@@ -1,20 +1,25 @@
 //! The RBAC index: parsed roles, and bindings by subject, updated by watch events.
 //!
-//! A request costs a hash lookup for the user and each group. Only changed objects are parsed.
+//! A request costs a hash lookup for the user and each group, and a few for each role that they have, however many rules
+//! it has and bindings name it. Only changed objects are parsed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::field::quote;
 use serde_json::Value;
 
 use super::rule::Rule;
+use super::rule_set::RuleSet;
 use super::user::{Attributes, UserInfo, service_account_name};
+
+/// How many errors of rule resolution are reported.
+const MAX_ERRORS: usize = 100;
 
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// By namespace, empty for cluster roles, and name.
-    roles: HashMap<String, HashMap<String, Arc<[Rule]>>>,
+    roles: HashMap<String, HashMap<String, Arc<RuleSet>>>,
     /// By namespace, empty for cluster role bindings.
     grants: HashMap<String, Grants>,
 }
@@ -23,9 +28,12 @@ pub(super) struct Index {
 #[derive(Debug, Default)]
 struct Grants {
     bindings: HashMap<String, Arc<Binding>>,
-    users: HashMap<String, BTreeMap<String, Arc<Binding>>>,
-    groups: HashMap<String, BTreeMap<String, Arc<Binding>>>,
+    users: HashMap<String, BoundRoles>,
+    groups: HashMap<String, BoundRoles>,
 }
+
+/// The bindings of a subject by role and name, so that a role is evaluated once, however many bindings name it.
+type BoundRoles = HashMap<RoleRef, BTreeMap<String, Arc<Binding>>>;
 
 /// A role binding or a cluster role binding.
 #[derive(Debug)]
@@ -49,7 +57,7 @@ pub(super) enum RoleRefError {
 }
 
 /// The role that a binding grants.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct RoleRef {
     pub(super) kind: String,
     pub(super) name: String,
@@ -77,10 +85,10 @@ pub(super) struct Decision {
     pub(super) reason: String,
 }
 
-/// The rules that apply to a user.
+/// The roles that apply to a user.
 #[derive(Debug, Default)]
-pub(super) struct ResolvedRules {
-    pub(super) rules: Vec<Rule>,
+pub(super) struct HeldRoles {
+    pub(super) roles: Vec<Arc<RuleSet>>,
     /// Bound roles that do not exist.
     pub(super) errors: Vec<String>,
 }
@@ -88,7 +96,8 @@ pub(super) struct ResolvedRules {
 impl Index {
     pub(super) fn insert_role(&mut self, namespace: &str, name: &str, role: &Value) {
         let roles = self.roles.entry(namespace.to_owned()).or_default();
-        roles.insert(name.to_owned(), Rule::all_of(role).into());
+        let rules = RuleSet::new(Rule::all_of(role));
+        roles.insert(name.to_owned(), Arc::new(rules));
     }
 
     pub(super) fn remove_role(&mut self, namespace: &str, name: &str) {
@@ -103,7 +112,8 @@ impl Index {
         let grants = self.grants.entry(namespace.to_owned()).or_default();
         for subject in &binding.subjects {
             let entry = grants.of(subject.kind).entry(subject.matched.clone());
-            let bindings = entry.or_default();
+            let bindings = entry.or_default().entry(binding.role.clone());
+            let bindings = bindings.or_default();
             bindings.insert(name.to_owned(), Arc::clone(&binding));
         }
         grants.bindings.insert(name.to_owned(), binding);
@@ -118,11 +128,17 @@ impl Index {
         };
         for subject in &binding.subjects {
             let subjects = grants.of(subject.kind);
-            if let Some(bindings) = subjects.get_mut(&subject.matched) {
+            let Some(roles) = subjects.get_mut(&subject.matched) else {
+                continue;
+            };
+            if let Some(bindings) = roles.get_mut(&binding.role) {
                 bindings.remove(name);
                 if bindings.is_empty() {
-                    subjects.remove(&subject.matched);
+                    roles.remove(&binding.role);
                 }
+            }
+            if roles.is_empty() {
+                subjects.remove(&subject.matched);
             }
         }
         if grants.bindings.is_empty() {
@@ -142,7 +158,7 @@ impl Index {
         let mut bindings = grants.flat_map(|grants| grants.of_user(user));
         bindings.any(|binding| {
             let rules = self.rules_of(&binding.role, &binding.namespace);
-            rules.is_ok_and(|rules| rules.iter().any(|rule| rule.allows(attributes)))
+            rules.is_ok_and(|rules| rules.allows(attributes))
         })
     }
 
@@ -151,14 +167,14 @@ impl Index {
         let mut errors = Vec::new();
         for binding in self.bindings(user, attributes.namespace()) {
             match self.rules_of(&binding.role, &binding.namespace) {
-                Ok(rules) if rules.iter().any(|rule| rule.allows(attributes)) => {
+                Ok(rules) if rules.allows(attributes) => {
                     return Decision {
                         allowed: true,
                         reason: format!("RBAC: allowed by {}", binding.message(user)),
                     };
                 }
-                Ok(_) => {}
-                Err(error) => errors.push(error.to_string()),
+                Err(error) if errors.len() < MAX_ERRORS => errors.push(error.to_string()),
+                _ => {}
             }
         }
         let reason = match aggregate(&errors) {
@@ -171,16 +187,19 @@ impl Index {
         }
     }
 
-    /// All rules that apply in a namespace; only cluster-wide ones if it is empty.
-    pub(super) fn rules_for(&self, user: &UserInfo, namespace: &str) -> ResolvedRules {
-        let mut resolved = ResolvedRules::default();
+    /// All roles that apply in a namespace; only cluster-wide ones if it is empty.
+    pub(super) fn roles_for(&self, user: &UserInfo, namespace: &str) -> HeldRoles {
+        let mut held = HeldRoles::default();
         for binding in self.bindings(user, namespace) {
             match self.rules_of(&binding.role, &binding.namespace) {
-                Ok(rules) => resolved.rules.extend(rules.iter().cloned()),
-                Err(error) => resolved.errors.push(error.to_string()),
+                Ok(rules) => held.roles.push(Arc::clone(rules)),
+                Err(error) if held.errors.len() < MAX_ERRORS => {
+                    held.errors.push(error.to_string());
+                }
+                Err(_) => {}
             }
         }
-        resolved
+        held
     }
 
     /// The rules of a role. `namespace` is that of the binding.
@@ -188,7 +207,7 @@ impl Index {
         &self,
         role: &RoleRef,
         namespace: &str,
-    ) -> Result<&[Rule], RoleRefError> {
+    ) -> Result<&Arc<RuleSet>, RoleRefError> {
         let (namespace, kind) = match role.kind.as_str() {
             "ClusterRole" => ("", "clusterrole"),
             "Role" => (namespace, "role"),
@@ -200,15 +219,13 @@ impl Index {
         };
         let roles = self.roles.get(namespace);
         let rules = roles.and_then(|roles| roles.get(&role.name));
-        rules
-            .map(|rules| &**rules)
-            .ok_or_else(|| RoleRefError::NotFound {
-                resource: kind,
-                name: role.name.clone(),
-            })
+        rules.ok_or_else(|| RoleRefError::NotFound {
+            resource: kind,
+            name: role.name.clone(),
+        })
     }
 
-    /// The bindings that apply, cluster role bindings first, sorted by name.
+    /// The first binding of each role that applies, cluster role bindings first, sorted by name.
     fn bindings(&self, user: &UserInfo, namespace: &str) -> Vec<&Arc<Binding>> {
         let mut found = self.bindings_in(user, "");
         if !namespace.is_empty() {
@@ -223,13 +240,14 @@ impl Index {
         };
         let mut found: Vec<&Arc<Binding>> = grants.of_user(user).collect();
         found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        found.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        let mut roles = HashSet::new();
+        found.retain(|binding| roles.insert(&binding.role));
         found
     }
 }
 
 impl Grants {
-    /// The bindings of a user and its groups, with duplicates.
+    /// The first binding of each role of the user and of each of its groups.
     fn of_user<'a, 'u>(
         &'a self,
         user: &'u UserInfo,
@@ -242,10 +260,11 @@ impl Grants {
         bindings
             .into_iter()
             .chain(groups)
-            .flat_map(BTreeMap::values)
+            .flat_map(HashMap::values)
+            .filter_map(|bindings| bindings.values().next())
     }
 
-    fn of(&mut self, kind: SubjectKind) -> &mut HashMap<String, BTreeMap<String, Arc<Binding>>> {
+    fn of(&mut self, kind: SubjectKind) -> &mut HashMap<String, BoundRoles> {
         match kind {
             SubjectKind::User => &mut self.users,
             SubjectKind::Group => &mut self.groups,

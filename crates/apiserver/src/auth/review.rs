@@ -1,5 +1,7 @@
 //! Access, rules, token and self-subject reviews.
 
+use std::collections::HashSet;
+
 use outrigger_apimachinery::GroupKind;
 use outrigger_apimachinery::status::Status;
 use outrigger_apimachinery::status::field::{BadValue, Error, Path};
@@ -12,6 +14,9 @@ use super::rule::Rule;
 use super::service_account::strings;
 use super::token_request::seconds_text;
 use super::user::{Attributes, Target, UserInfo};
+
+/// How many verbs, groups, resources, names and paths the rules of a rules review have at most.
+const MAX_REPORTED_TEXTS: usize = 20_000;
 
 impl Auth {
     /// The review with its status; none if `kind`, a plural name, is not a review.
@@ -81,17 +86,22 @@ impl Auth {
         if namespace.is_empty() {
             return Err(Status::bad_request("no namespace on request"));
         }
-        let mut held = self.index().rules_for(user, namespace);
-        if user.is_privileged() {
-            held.rules.extend(Rule::full_authority());
+        let held = self.index().roles_for(user, namespace);
+        let full = Rule::full_authority();
+        let full = user.is_privileged().then_some(&full);
+        let held_rules = held.roles.iter().flat_map(|role| role.rules());
+        let (rules, is_complete) = reported(held_rules.chain(full.into_iter().flatten()));
+        let mut errors = held.errors;
+        if !is_complete {
+            errors.push(format!("only the first {} rules are listed", rules.len()));
         }
-        let resources: Vec<Value> = held.rules.iter().filter_map(resource_rule).collect();
-        let paths: Vec<Value> = held.rules.iter().filter_map(path_rule).collect();
+        let resources: Vec<Value> = rules.iter().copied().filter_map(resource_rule).collect();
+        let paths: Vec<Value> = rules.iter().copied().filter_map(path_rule).collect();
         let mut status = json!({
-            "resourceRules": resources, "nonResourceRules": paths, "incomplete": false,
+            "resourceRules": resources, "nonResourceRules": paths, "incomplete": !is_complete,
         });
-        if !held.errors.is_empty() {
-            status["evaluationError"] = aggregate(&held.errors).into();
+        if !errors.is_empty() {
+            status["evaluationError"] = aggregate(&errors).into();
         }
         Ok(json!({
             "kind": "SelfSubjectRulesReview",
@@ -161,6 +171,22 @@ fn user_info(user: &UserInfo) -> Value {
         info.insert("extra".to_owned(), json!(user.extra));
     }
     info.into()
+}
+
+/// Each rule once, and whether these are all.
+fn reported<'r>(rules: impl Iterator<Item = &'r Rule>) -> (Vec<&'r Rule>, bool) {
+    let (mut seen, mut texts) = (HashSet::new(), 0_usize);
+    let mut reported = Vec::new();
+    for rule in rules {
+        if seen.insert(rule) {
+            texts = texts.saturating_add(rule.texts());
+            if texts > MAX_REPORTED_TEXTS {
+                return (reported, false);
+            }
+            reported.push(rule);
+        }
+    }
+    (reported, true)
 }
 
 fn resource_rule(rule: &Rule) -> Option<Value> {

@@ -1,16 +1,21 @@
-//! RBAC policy rules: matching, and coverage of other rules.
+//! RBAC policy rules, and which of them a user lacks.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use outrigger_apimachinery::status::field::quote;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::user::{Attributes, Target};
+use super::rule_set::RuleSet;
 
 /// How many rules one breaks down to at most, and how many missing rules are reported.
 const MAX_PARTS: usize = 10_000;
+/// How many verbs, groups, resources, names and paths are looked up at most to find out whether rules are held.
+const MAX_TEXTS_LOOKED_UP: usize = 4_000_000;
 
 /// `PolicyRule`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Rule {
     #[serde(deserialize_with = "null_is_empty")]
@@ -56,53 +61,26 @@ impl Rule {
         ]
     }
 
-    pub(super) fn allows(&self, attributes: &Attributes<'_>) -> bool {
-        if !has_or_all(&self.verbs, attributes.verb) {
-            return false;
-        }
-        match attributes.target {
-            Target::Path(path) => self
-                .non_resource_urls
-                .iter()
-                .any(|url| url_covers(url, path)),
-            Target::Resource {
-                group,
-                resource,
-                subresource,
-                name,
-                ..
-            } => {
-                has_or_all(&self.api_groups, group)
-                    && self.allows_resource(resource, subresource)
-                    && (self.resource_names.is_empty() || has(&self.resource_names, name))
-            }
-        }
+    /// The number of verbs, groups, resources, names and paths.
+    pub(super) fn texts(&self) -> usize {
+        let lists = self.lists().into_iter();
+        lists.fold(0, |texts, list| texts.saturating_add(list.len()))
     }
 
-    fn allows_resource(&self, resource: &str, subresource: &str) -> bool {
-        self.resources.iter().any(|pattern| {
-            if pattern == "*" {
-                return true;
-            }
-            if subresource.is_empty() {
-                return pattern == resource;
-            }
-            let (parent, child) = pattern.split_once('/').unwrap_or((pattern, ""));
-            child == subresource && (parent == "*" || parent == resource)
-        })
-    }
-
-    /// Equivalent rules with one verb and at most one of everything else, after `BreakdownRule`. A rule that would give
-    /// too many is not broken down; then a single rule must cover it.
-    fn breakdown(&self) -> Vec<Self> {
-        let sizes = [
+    fn lists(&self) -> [&Vec<String>; 5] {
+        [
             &self.api_groups,
             &self.resources,
             &self.verbs,
             &self.resource_names,
             &self.non_resource_urls,
-        ];
-        let size = sizes.iter().map(|texts| texts.len().max(1));
+        ]
+    }
+
+    /// Equivalent rules with one verb and at most one of everything else, after `BreakdownRule`. A rule that would give
+    /// too many is not broken down; then a single rule must cover it.
+    fn breakdown(&self) -> Vec<Self> {
+        let size = self.lists().into_iter().map(|texts| texts.len().max(1));
         if size.fold(1, usize::saturating_mul) > MAX_PARTS {
             return vec![self.clone()];
         }
@@ -138,47 +116,6 @@ impl Rule {
         rules
     }
 
-    /// Whether this rule alone allows all that `part` allows.
-    fn covers(&self, part: &Self) -> bool {
-        let names = self.resource_names.is_empty()
-            || (!part.resource_names.is_empty()
-                && part
-                    .resource_names
-                    .iter()
-                    .all(|name| has(&self.resource_names, name)));
-        names
-            && part.verbs.iter().all(|verb| has_or_all(&self.verbs, verb))
-            && part
-                .api_groups
-                .iter()
-                .all(|group| has_or_all(&self.api_groups, group))
-            && part
-                .resources
-                .iter()
-                .all(|resource| self.covers_resource(resource))
-            && part.non_resource_urls.iter().all(|path| {
-                self.non_resource_urls
-                    .iter()
-                    .any(|url| url_covers(url, path))
-            })
-    }
-
-    fn covers_resource(&self, resource: &str) -> bool {
-        has_or_all(&self.resources, resource)
-            || resource
-                .split_once('/')
-                .is_some_and(|(_, child)| has(&self.resources, &format!("*/{child}")))
-    }
-
-    /// Whether rules are for the same resource and can be merged in a message.
-    fn has_same_resource(&self, other: &Self) -> bool {
-        self.non_resource_urls.is_empty()
-            && other.non_resource_urls.is_empty()
-            && self.api_groups == other.api_groups
-            && self.resources == other.resources
-            && self.resource_names == other.resource_names
-    }
-
     /// `{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}`.
     fn compact_string(&self) -> String {
         let fields = [
@@ -196,44 +133,59 @@ impl Rule {
     }
 }
 
-/// The messages about what `wanted` allows and `held` does not, sorted. Empty if everything is held.
-pub(super) fn missing(held: &[Rule], wanted: &[Rule]) -> Vec<String> {
-    let parts = wanted.iter().flat_map(Rule::breakdown);
-    let lacking = parts.filter(|part| !held.iter().any(|rule| rule.covers(part)));
-    let mut compact: Vec<Rule> = Vec::new();
-    for part in lacking.take(MAX_PARTS) {
-        match compact
-            .iter_mut()
-            .find(|rule| rule.has_same_resource(&part))
-        {
-            Some(rule) => rule.verbs.extend(part.verbs),
-            None => compact.push(part),
+/// The messages about what `wanted` allows and `held` does not, sorted. Empty if everything is held. What is not found
+/// within [`MAX_TEXTS_LOOKED_UP`] is missing.
+pub(super) fn missing(held: &[Arc<RuleSet>], wanted: &[Rule]) -> Vec<String> {
+    let mut left = MAX_TEXTS_LOOKED_UP;
+    let mut is_held = |rule: &Rule| {
+        held.iter().any(|role| {
+            left = left.saturating_sub(rule.texts());
+            left > 0 && role.covers(rule)
+        })
+    };
+    let mut seen = HashSet::new();
+    let mut lacking = Vec::new();
+    for rule in wanted.iter().filter(|rule| seen.insert(*rule)) {
+        if !is_held(rule) {
+            let parts = rule.breakdown().into_iter();
+            lacking.extend(parts.filter(|part| !is_held(part)));
+        }
+        if lacking.len() >= MAX_PARTS {
+            lacking.truncate(MAX_PARTS);
+            break;
         }
     }
-    let mut messages: Vec<String> = compact.iter().map(Rule::compact_string).collect();
+    let mut messages: Vec<String> = compact(lacking).iter().map(Rule::compact_string).collect();
     messages.sort_unstable();
     messages.dedup();
     messages
+}
+
+/// Merges the verbs of rules for the same resource.
+fn compact(rules: Vec<Rule>) -> Vec<Rule> {
+    let mut compact: Vec<Rule> = Vec::new();
+    let mut positions = HashMap::new();
+    for rule in rules {
+        if rule.non_resource_urls.is_empty() {
+            let without_verbs = Rule {
+                verbs: Vec::new(),
+                ..rule.clone()
+            };
+            let position = *positions.entry(without_verbs).or_insert(compact.len());
+            if let Some(same) = compact.get_mut(position) {
+                same.verbs.extend(rule.verbs);
+                continue;
+            }
+        }
+        compact.push(rule);
+    }
+    compact
 }
 
 /// `["a" "b"]`.
 pub(super) fn quoted_list(texts: &[String]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| quote(text)).collect();
     format!("[{}]", texts.join(" "))
-}
-
-fn has(texts: &[String], text: &str) -> bool {
-    texts.iter().any(|candidate| candidate == text)
-}
-
-fn has_or_all(texts: &[String], text: &str) -> bool {
-    texts
-        .iter()
-        .any(|candidate| candidate == "*" || candidate == text)
-}
-
-fn url_covers(pattern: &str, path: &str) -> bool {
-    pattern == path || (pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*')))
 }
 
 #[cfg(test)]
@@ -246,61 +198,12 @@ mod tests {
         Rule::deserialize(value).unwrap()
     }
 
-    #[track_caller]
-    fn check(rule: &Rule, verb: &str, group: &str, path: &str, name: &str, expected: bool) {
-        let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
-        let attributes = Attributes {
-            verb,
-            target: Target::Resource {
-                group,
-                version: "v1",
-                resource,
-                subresource,
-                namespace: "n",
-                name,
-            },
-        };
-        assert_eq!(
-            rule.allows(&attributes),
-            expected,
-            "{verb} {group} {path} {name}"
-        );
-    }
-
-    #[test]
-    fn matches_resources_names_and_wildcards() {
-        let pods =
-            rule(&json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "*/scale"]}));
-        check(&pods, "get", "", "pods", "a", true);
-        check(&pods, "list", "", "pods", "", false);
-        check(&pods, "get", "apps", "pods", "a", false);
-        check(&pods, "get", "", "pods/log", "a", false);
-        check(&pods, "get", "", "deployments/scale", "a", true);
-        let one = rule(
-            &json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "resourceNames": ["a"]}),
-        );
-        check(&one, "get", "apps", "deployments/scale", "a", true);
-        check(&one, "list", "", "pods", "", false);
-    }
-
-    #[test]
-    fn matches_non_resource_urls_with_a_trailing_wildcard() {
-        let paths = rule(&json!({"verbs": ["get"], "nonResourceURLs": ["/api/*", "/version"]}));
-        let get = |path| {
-            paths.allows(&Attributes {
-                verb: "get",
-                target: Target::Path(path),
-            })
-        };
-        assert!(get("/api/v1") && get("/version"));
-        assert!(!get("/api") && !get("/version/"));
-    }
-
     #[test]
     fn formats_missing_rules_like_the_real_server() {
-        let held = [rule(
+        let set = |rules: &[Rule]| [Arc::new(RuleSet::new(rules.to_vec()))];
+        let held = set(&[rule(
             &json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}),
-        )];
+        )]);
         let wanted = [
             rule(
                 &json!({"verbs": ["get", "list"], "apiGroups": ["", "apps"], "resources": ["pods", "secrets"]}),
@@ -323,6 +226,26 @@ mod tests {
                 r#"{NonResourceURLs:["/a*"], Verbs:["put"]}"#,
             ]
         );
-        assert!(missing(&Rule::full_authority(), &wanted).is_empty());
+        assert!(missing(&set(&Rule::full_authority()), &wanted).is_empty());
+    }
+
+    #[test]
+    fn a_check_of_very_many_rules_ends() {
+        let text = |prefix: &str, i: usize| format!("{prefix}{i}");
+        let wide = |i: usize| Rule {
+            verbs: (0..90).map(|i| text("v", i)).collect(),
+            resources: (0..100).map(|i| text("r", i)).collect(),
+            api_groups: vec![text("g", i)],
+            ..Rule::default()
+        };
+        let held: Vec<Rule> = wide(0).breakdown();
+        let held = [Arc::new(RuleSet::new(held))];
+        assert!(missing(&held, &[wide(0), wide(0)]).is_empty());
+        // Of more than can be looked up, nothing counts as held.
+        let wanted: Vec<Rule> = (0..1000)
+            .map(|_| wide(0))
+            .chain((1..2000).map(wide))
+            .collect();
+        assert!(!missing(&held, &wanted).is_empty());
     }
 }

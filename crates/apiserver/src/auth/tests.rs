@@ -612,6 +612,36 @@ async fn reviews_match_authorization() {
 }
 
 #[tokio::test]
+async fn a_rules_review_has_each_rule_once_and_is_limited() {
+    let fixture = Fixture::new().await;
+    let bob = fixture.user("bobtoken");
+    let rule = |i: usize| json!({"apiGroups": [""], "resources": ["pods", format!("r{i}")], "verbs": ["get"]});
+    let rules = vec![rule(0); 1000];
+    fixture.grant("bob", "equal", "x", json!(rules)).await;
+    fixture.grant("bob", "again", "x", json!(rules)).await;
+    let review = || fixture.ask("selfsubjectrulesreviews", &bob, &json!({"namespace": "x"}));
+    let listed = review();
+    let is_pods = |listed: &&Value| listed["resources"][0] == "pods";
+    let count = |review: &Value| {
+        let listed = review["resourceRules"].as_array().unwrap();
+        listed.iter().filter(is_pods).count()
+    };
+    assert_eq!((count(&listed), &listed["incomplete"]), (1, &json!(false)));
+
+    let many: Vec<Value> = (0..10_000).map(rule).collect();
+    fixture.grant("bob", "many", "x", json!(many)).await;
+    let listed = review();
+    assert_eq!(listed["incomplete"], true);
+    assert!(count(&listed) < 5000);
+    let all = ["resourceRules", "nonResourceRules"];
+    let all = all.map(|key| listed[key].as_array().unwrap().len());
+    assert_eq!(
+        listed["evaluationError"],
+        format!("only the first {} rules are listed", all[0] + all[1])
+    );
+}
+
+#[tokio::test]
 async fn rejects_invalid_reviews_like_the_real_server() {
     let fixture = Fixture::new().await;
     let admin = UserInfo::internal();

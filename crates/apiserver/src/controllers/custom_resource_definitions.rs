@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use outrigger_apimachinery::status::Reason;
-use outrigger_builtin::kinds::Kind;
+use outrigger_builtin::kinds::{Kind, is_builtin};
 use outrigger_builtin::strategy::{CLEANUP_FINALIZER, remove_cleanup_finalizer};
 use outrigger_store::{Key, Object, Resource, Scope};
 use outrigger_structural::merge::Writer;
@@ -197,10 +197,19 @@ fn definition_kind(state: &State) -> Option<Arc<Kind>> {
     kinds.resource(GROUP, "v1", PLURAL).cloned()
 }
 
+/// The objects of a definition; none if the resource is built in. The plural is that of the spec, because clients may
+/// write the status.
 fn objects_of(definition: &Value) -> Option<Scope> {
-    let group = definition["spec"]["group"].as_str()?;
-    let plural = definition["status"]["acceptedNames"]["plural"].as_str()?;
+    let (group, plural) = group_and_plural(definition)?;
+    if is_builtin(group, plural) {
+        return None;
+    }
     Scope::of(group, plural).ok()
+}
+
+fn group_and_plural(definition: &Value) -> Option<(&str, &str)> {
+    let spec = &definition["spec"];
+    Some((spec["group"].as_str()?, spec["names"]["plural"].as_str()?))
 }
 
 /// Deletes all custom resources of a definition; false if some remain.
@@ -209,11 +218,11 @@ async fn delete_custom_resources(state: &Arc<State>, definition: &Value) -> bool
         return true;
     };
     let kinds = state.registry.snapshot();
-    let group = definition["spec"]["group"].as_str().unwrap_or_default();
-    let name = definition["status"]["acceptedNames"]["kind"]
-        .as_str()
-        .unwrap_or_default();
-    let kind = kinds.any_version(group, name).cloned();
+    let resource = group_and_plural(definition);
+    let kind = kinds
+        .iter()
+        .find(|kind| Some((kind.group.as_str(), kind.plural.as_str())) == resource);
+    let kind = kind.cloned();
     let mut all_removed = true;
     for object in state.store.snapshot().list(&scope) {
         let is_removed = if let Some(kind) = &kind {
@@ -280,6 +289,49 @@ mod tests {
         let transaction = Transaction::create(key, EncodedObject::new(&definition).unwrap());
         state.store.write(transaction).await.unwrap();
         while !is_accepted(watcher.next().await.unwrap().object()) {}
+        server.close().await;
+    }
+
+    /// A definition that an older version accepted, or whose status a client has changed.
+    #[tokio::test]
+    async fn a_stored_definition_of_a_built_in_resource_neither_serves_nor_deletes_it() {
+        let server = Server::open(Options::in_memory()).await.unwrap();
+        let state = &server.state;
+        let roles = Scope::of("rbac.authorization.k8s.io", "clusterroles").unwrap();
+        let count = || state.store.snapshot().list(&roles).count();
+        let before = count();
+        for plural in ["clusterroles", "others"] {
+            let group = "rbac.authorization.k8s.io";
+            let key = resource().unwrap().key("", &format!("{plural}.{group}"));
+            let key = key.unwrap();
+            let established = json!({"type": "Established", "status": "True"});
+            let definition = json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {
+                    "name": key.name(), "uid": plural, "finalizers": [CLEANUP_FINALIZER],
+                    "deletionTimestamp": "2026-01-01T00:00:00Z",
+                },
+                "spec": {
+                    "group": group, "scope": "Cluster",
+                    "names": {"plural": plural, "singular": "other", "kind": "Other", "listKind": "OtherList"},
+                    "versions": [{"name": "v9", "served": true, "storage": true,
+                        "schema": {"openAPIV3Schema": {"type": "object"}}}],
+                },
+                "status": {
+                    "storedVersions": ["v9"], "conditions": [established],
+                    "acceptedNames": {"plural": "clusterroles", "singular": "other", "kind": "Other", "listKind": "OtherList"},
+                },
+            });
+            let encoded = EncodedObject::new(&definition).unwrap();
+            let transaction = Transaction::create(key.clone(), encoded);
+            state.store.write(transaction).await.unwrap();
+            install(state, &state.store.get(&key).unwrap());
+            let kinds = state.registry.snapshot();
+            assert!(kinds.version(group, "v9").is_none(), "{plural}");
+            finalize(state, &key).await;
+            assert!(state.store.get(&key).is_none(), "{plural}");
+            assert_eq!(count(), before, "{plural}");
+        }
         server.close().await;
     }
 }

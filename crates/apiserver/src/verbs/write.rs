@@ -1,5 +1,6 @@
 //! The common part of all writes: admission, strategy, validation, allocation, then the store.
 
+mod allocation;
 mod charge;
 mod errors;
 mod param_access;
@@ -30,6 +31,7 @@ use crate::controllers;
 use crate::request::{WriteOptions, manager_or_agent};
 use crate::server::{Lookup, ResourceSchema, State};
 
+use allocation::Allocation;
 pub(crate) use errors::store_failure;
 use errors::{encode_failure, write_failure};
 
@@ -226,7 +228,8 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         if state.store.get(&key).is_some() {
             return Err(WriteFailure::Conflict);
         }
-        self.allocate(&mut object, None)?;
+        let mut allocation = Allocation::new(state, key.clone());
+        self.allocate(&mut object, None, &mut allocation)?;
         if self.options.dry_run {
             charge::check(self, &attributes, &object)?;
             return Ok(Outcome::DryRun(object));
@@ -240,16 +243,10 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             });
         }
         operations.push(Operation::Create { key, encoded });
-        match charge::and_write(self, &attributes, &object, operations).await {
-            Ok(stored) => {
-                controllers::after_write(state, &kind, &stored).await;
-                Ok(Outcome::Stored(stored))
-            }
-            Err(failure) => {
-                self.release(&object, None);
-                Err(failure)
-            }
-        }
+        let write = charge::and_write(self, &attributes, &object, operations);
+        let stored = allocation.store(write).await?;
+        controllers::after_write(state, &kind, &stored).await;
+        Ok(Outcome::Stored(stored))
     }
 
     /// Replaces an object with one whose managed fields are set already.
@@ -286,7 +283,8 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         let warnings = self.ctx.evaluate(validate)??;
         self.ctx.warn_all(warnings);
         let attributes = self.attributes(&kind, operation);
-        self.allocate(&mut new, Some(old_value))?;
+        let mut allocation = Allocation::new(state, old.key().clone());
+        self.allocate(&mut new, Some(old_value), &mut allocation)?;
         ignore_managed_fields_timestamps(old_value, &mut new);
         if self.options.dry_run {
             charge::check(self, &attributes, &new)?;
@@ -315,17 +313,11 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             encoded,
             precondition,
         };
-        match charge::and_write(self, &attributes, &new, vec![replace]).await {
-            Ok(stored) => {
-                self.release(old_value, Some(&new));
-                controllers::after_write(state, &kind, &stored).await;
-                Ok(Outcome::Stored(stored))
-            }
-            Err(failure) => {
-                self.release(&new, Some(old_value));
-                Err(failure)
-            }
-        }
+        let write = charge::and_write(self, &attributes, &new, vec![replace]);
+        let stored = allocation.store(write).await?;
+        self.release(old_value, Some(&new));
+        controllers::after_write(state, &kind, &stored).await;
+        Ok(Outcome::Stored(stored))
     }
 
     fn warn(&mut self, new: &Value, old: Option<&Value>) {
@@ -397,16 +389,21 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         self.ctx.kind.strategy.allocates() && self.subresource.is_empty()
     }
 
-    fn allocate(&self, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+    fn allocate(
+        &self,
+        object: &mut Value,
+        old: Option<&Value>,
+        allocation: &mut Allocation,
+    ) -> Result<(), Status> {
         if !self.allocates() {
             return Ok(());
         }
         let strategy = self.ctx.kind.strategy;
-        let mut pool = self.ctx.state.services();
         if self.options.dry_run {
-            return strategy.allocate(object, old, &mut pool.dry_run());
+            let mut pool = self.ctx.state.services().dry_run();
+            return strategy.allocate(object, old, &mut pool);
         }
-        strategy.allocate(object, old, &mut *pool)
+        strategy.allocate(object, old, allocation)
     }
 
     /// Releases the addresses and ports that an object has and `successor` does not.

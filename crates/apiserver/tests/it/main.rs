@@ -12,5 +12,7 @@ mod panics;
 mod races;
 mod rejections;
 mod requests;
+mod resource_quotas;
 mod server;
+mod service_allocation;
 mod transport;

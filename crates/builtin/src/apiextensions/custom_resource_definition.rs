@@ -1,11 +1,12 @@
 //! `CustomResourceDefinition`: defaults, and validation of everything but the schemas, which `structural` validates.
 
-use outrigger_apimachinery::status::field::{BadValue, Error, Path};
+use outrigger_apimachinery::status::field::{BadValue, Error, Path, quote};
 use outrigger_apimachinery::syntax;
 use outrigger_gostd::unicode;
 use serde_json::{Map, Value, json};
 
 use crate::fields::{list, object_mut, set_missing, str_field, text, texts};
+use crate::kinds::is_builtin;
 use crate::validation::field_checks::{require, validate_enum, validate_immutable};
 
 mod selectable_fields;
@@ -329,6 +330,16 @@ fn validate_approval(errors: &mut Vec<Error>, object: &Value, group: &str) {
         let field = field.child("annotations");
         let detail = "protected groups must have approval annotation \"api-approved.kubernetes.io\", see https://github.com/kubernetes/enhancements/pull/1111";
         errors.push(Error::required(&field.key(APPROVAL), detail));
+    }
+}
+
+/// Rejects a definition of a built-in resource, whose objects it would share. kube-apiserver accepts and ignores it.
+pub(crate) fn validate_create(object: &Value, errors: &mut Vec<Error>) {
+    let group = text(&object["spec"], "group");
+    let plural = text(&object["spec"]["names"], "plural");
+    if is_builtin(group, plural) {
+        let detail = format!("is a built-in resource of the group {}", quote(group));
+        errors.push(Error::invalid(&NAMES.child("plural"), plural, detail));
     }
 }
 

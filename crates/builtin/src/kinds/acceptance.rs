@@ -1,8 +1,10 @@
-//! The naming controller: accepts the names of a `CustomResourceDefinition` that no other one of its group has.
+//! The naming controller: accepts the names of a `CustomResourceDefinition` that no other one and no built-in kind of its
+//! group has.
 
 use outrigger_apimachinery::status::field::quote;
 use serde_json::{Map, Value, json};
 
+use super::builtin;
 use super::definition::{Names, condition_is_true};
 
 /// The names in use in a group.
@@ -13,6 +15,34 @@ pub(super) struct Taken {
 }
 
 impl Taken {
+    /// The names of the built-in kinds of a group. No definition gets one of them, because its objects would be those of
+    /// the built-in kind.
+    pub(super) fn by_builtin(group: &str) -> Self {
+        let mut taken = Self::default();
+        for kind in builtin::kinds_of(group) {
+            taken.add(&Names {
+                plural: kind.plural,
+                singular: kind.singular,
+                short_names: kind.short_names,
+                kind: kind.kind,
+                list_kind: kind.list_kind,
+                categories: Vec::new(),
+            });
+        }
+        taken
+    }
+
+    /// Whether one of the names is in use.
+    pub(super) fn has_any(&self, names: &Names) -> bool {
+        let mut resources = [&names.plural, &names.singular]
+            .into_iter()
+            .chain(&names.short_names);
+        resources.any(|name| self.resources.contains(name))
+            || [&names.kind, &names.list_kind]
+                .into_iter()
+                .any(|kind| self.kinds.contains(kind))
+    }
+
     pub(super) fn add(&mut self, names: &Names) {
         let resources = [&names.plural, &names.singular];
         self.resources.extend(resources.into_iter().cloned());

@@ -26,6 +26,17 @@ impl Group {
     }
 }
 
+/// The built-in kinds of a group, in all versions.
+pub(super) fn kinds_of(group: &str) -> impl Iterator<Item = Kind> {
+    let versions = GROUPS.iter().filter(move |version| version.name == group);
+    versions.flat_map(Group::kinds)
+}
+
+/// Whether a resource is built in, so that no definition may serve or delete its objects.
+pub fn is_builtin(group: &str, plural: &str) -> bool {
+    kinds_of(group).any(|kind| kind.plural == plural)
+}
+
 #[derive(Clone, Copy)]
 struct Row {
     plural: &'static str,

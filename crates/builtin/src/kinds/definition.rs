@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::acceptance::Taken;
 use super::builtin::storage_hash;
 use super::kind::{
     Custom, Deletion, Kind, NAME_PREFIX, PrinterColumn, Scale, SelectableField, Storage,
@@ -62,7 +63,7 @@ pub(super) struct Definition {
     pub(super) requested: Names,
     pub(super) accepted: Names,
     pub(super) name_prefix: Option<String>,
-    /// The served kinds; empty until the definition is established.
+    /// The served kinds; empty until the definition is established, and if it has a name of a built-in kind.
     pub(super) kinds: Vec<Kind>,
 }
 
@@ -81,7 +82,9 @@ impl Definition {
                 .map(str::to_owned),
             kinds: Vec::new(),
         };
-        if condition_is_true(status, "Established") {
+        let is_own = definition.accepted.plural == definition.requested.plural
+            && !Taken::by_builtin(&definition.group).has_any(&definition.accepted);
+        if is_own && condition_is_true(status, "Established") {
             definition.kinds = served_kinds(&definition, spec, status);
         }
         definition

@@ -180,7 +180,7 @@ impl Registry {
     pub fn accept(&self, definition: &mut Value, now: &str) {
         let name = definition["metadata"]["name"].as_str().unwrap_or_default();
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
-        let mut taken = Taken::default();
+        let mut taken = Taken::by_builtin(group);
         let definitions = self.definitions.lock();
         let definitions = definitions.unwrap_or_else(PoisonError::into_inner);
         for other in definitions.values() {

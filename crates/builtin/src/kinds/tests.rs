@@ -73,6 +73,36 @@ fn a_conflicting_new_name_keeps_a_definition_established() {
 }
 
 #[test]
+fn names_of_built_in_kinds_are_not_accepted() {
+    let registry = Registry::default();
+    for (field, name, reason) in [
+        ("plural", "leases", "PluralConflict"),
+        ("singular", "lease", "SingularConflict"),
+        ("kind", "Lease", "KindConflict"),
+        ("listKind", "LeaseList", "ListKindConflict"),
+    ] {
+        let mut definition = json!({
+            "metadata": {"name": "boats.coordination.k8s.io"},
+            "spec": {
+                "group": "coordination.k8s.io", "scope": "Namespaced",
+                "names": {"plural": "boats", "singular": "boat", "kind": "Boat", "listKind": "BoatList"},
+                "versions": [{"name": "v9", "served": true, "storage": true}],
+            },
+        });
+        definition["spec"]["names"][field] = name.into();
+        registry.accept(&mut definition, "2026-01-01T00:00:00Z");
+        assert_eq!(definition["status"]["conditions"][0]["reason"], reason);
+        registry.install(&definition);
+        assert!(
+            registry
+                .snapshot()
+                .version("coordination.k8s.io", "v9")
+                .is_none()
+        );
+    }
+}
+
+#[test]
 fn snapshots_are_immutable() {
     let registry = Registry::default();
     let before = registry.snapshot();

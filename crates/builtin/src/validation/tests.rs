@@ -227,6 +227,28 @@ fn distinguishes_absent_versions_from_an_empty_list() {
     }
 }
 
+#[test]
+fn rejects_a_definition_of_a_built_in_resource() {
+    let kinds = Registry::default().snapshot();
+    for (group, plural) in [
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("coordination.k8s.io", "leases"),
+        ("rbac.authorization.k8s.io", "clusterroles"),
+    ] {
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "spec": {"group": group, "names": {"plural": plural}},
+        });
+        let kind = kind_of(&kinds, &definition);
+        let expected = format!(
+            "spec.names.plural: Invalid value: \"{plural}\": is a built-in resource of the group \"{group}\""
+        );
+        assert!(messages(&create(kind, &definition)).contains(&expected));
+        // One that is stored already can be changed, for example to remove a finalizer.
+        assert!(!messages(&update(kind, &definition, &definition)).contains(&expected));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 

@@ -132,12 +132,12 @@ fn a_uid_precondition_fails_for_a_recreated_object() {
 fn rejects_too_many_operations() {
     let state = state();
     let mut batch = Batch::new(&state, START);
-    let operations = (0..257)
+    let operations = (0..=crate::MAX_OPERATIONS)
         .map(|number| create(&format!("p{number}"), "1"))
         .collect();
     assert!(matches!(
         batch.add(&Transaction::new(operations)),
-        Err(WriteError::TooManyOperations { count: 257 })
+        Err(WriteError::TooManyOperations { count }) if count == crate::MAX_OPERATIONS + 1
     ));
     assert!(batch.events.is_empty());
 }

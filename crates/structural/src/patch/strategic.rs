@@ -1,5 +1,7 @@
 //! Strategic merge patch.
 
+use std::collections::HashSet;
+
 use outrigger_gostd::fmt::sprint_json;
 use outrigger_gostd::strconv::quote;
 use serde_json::{Map, Value};
@@ -163,7 +165,8 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Error> {
     let Value::Array(retain) = retain else {
         return Err(invalid());
     };
-    let is_retained = |name: &str| retain.iter().any(|kept| kept.as_str() == Some(name));
+    let retain: HashSet<&str> = retain.iter().filter_map(Value::as_str).collect();
+    let is_retained = |name: &str| retain.contains(name);
     let is_listed = patch.iter().all(|(name, value)| {
         value.is_null()
             || name.starts_with(DELETE_FROM_LIST)

@@ -116,3 +116,38 @@ fn replaced_and_removed_bindings_no_longer_apply() {
     );
     assert!(index.grants.is_empty());
 }
+
+#[test]
+fn a_role_is_evaluated_once_however_many_bindings_name_it() {
+    let mut index = Index::default();
+    index.insert_role("team", "big", &role("get"));
+    let bob = json!([{"kind": "User", "name": "bob"}, {"kind": "Group", "name": "dev"}]);
+    for number in 0..50 {
+        let name = format!("b{number:02}");
+        index.insert_binding("team", &name, &binding(("Role", "big"), &bob));
+    }
+    let bob = user("bob", &["dev"]);
+    let names = |bindings: Vec<&Arc<Binding>>| -> Vec<String> {
+        let names = bindings.into_iter().map(|binding| binding.name.clone());
+        names.collect()
+    };
+    assert_eq!(names(index.bindings(&bob, "team")), ["b00"]);
+    assert_eq!(index.roles_for(&bob, "team").roles.len(), 1);
+    assert_eq!(index.grants["team"].of_user(&bob).count(), 2);
+    index.remove_binding("team", "b00");
+    assert_eq!(names(index.bindings(&bob, "team")), ["b01"]);
+}
+
+#[test]
+fn errors_of_many_dangling_bindings_are_limited() {
+    let mut index = Index::default();
+    let bob = json!([{"kind": "User", "name": "bob"}]);
+    for number in 0..200 {
+        let name = format!("b{number:03}");
+        index.insert_binding("team", &name, &binding(("Role", &name), &bob));
+    }
+    let bob = user("bob", &[]);
+    assert_eq!(index.roles_for(&bob, "team").errors.len(), MAX_ERRORS);
+    let (_, reason) = decide(&index, &bob, "get", "team");
+    assert_eq!(reason.matches("not found").count(), MAX_ERRORS);
+}

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use outrigger_admission::{self as admission, Attributes, Charge};
 use outrigger_apimachinery::status::Status;
 use outrigger_store::{
-    EncodedObject, Object, Operation, Precondition, Resource, Transaction, WriteError,
+    EncodedObject, MAX_OPERATIONS, Object, Operation, Precondition, Resource, Transaction,
+    WriteError,
 };
 use serde_json::Value;
 
@@ -44,6 +45,14 @@ pub(super) async fn and_write(
     let quotas = Resource::new("", "resourcequotas").map_err(Status::internal)?;
     for _ in 0..ATTEMPTS {
         let charges = charge()?;
+        let most = MAX_OPERATIONS.saturating_sub(operations.len());
+        if charges.len() > most {
+            let count = charges.len();
+            let why =
+                format!("it must be charged to {count} resource quotas, and {most} are possible");
+            let resource = request.ctx.group_resource();
+            return Err(Status::forbidden(resource, name_of(object), why).into());
+        }
         let mut all = charges
             .iter()
             .map(|charge| replace(&quotas, charge))

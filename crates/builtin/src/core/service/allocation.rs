@@ -34,7 +34,7 @@ pub enum AllocationError {
     PortAllocated,
 }
 
-/// Allocates addresses and ports. If the write of the Service fails, the caller calls [`Allocator::release`].
+/// Allocates addresses and ports. If the write of the Service fails, the caller releases them.
 pub trait Allocator {
     /// Allocates a free address.
     fn next_address(&mut self) -> Result<String, AllocationError>;
@@ -109,7 +109,7 @@ pub fn ports(service: &Value) -> Vec<i64> {
 
 /// Allocates the addresses and ports of a new or updated Service.
 ///
-/// If it fails, the caller releases what the Service has by then and its predecessor does not have.
+/// If it fails, the caller releases what was allocated by then.
 pub fn allocate(
     service: &mut Value,
     old: Option<&Value>,

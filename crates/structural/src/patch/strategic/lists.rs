@@ -26,10 +26,12 @@ pub(super) fn merge(
         return Ok(original);
     }
     match item_kind(&original, &patch)? {
-        ItemKind::Scalars if is_deletion => Ok(original
-            .into_iter()
-            .filter(|item| !patch.contains(item))
-            .collect()),
+        ItemKind::Scalars if is_deletion => {
+            let deleted: HashSet<&Value> = patch.iter().collect();
+            let mut kept = original;
+            kept.retain(|item| !deleted.contains(item));
+            Ok(kept)
+        }
         ItemKind::Scalars => {
             let mut seen = HashSet::new();
             let both = original
@@ -97,9 +99,10 @@ fn apply_directives(
     key: &str,
 ) -> Result<(Vec<Value>, Vec<Value>), Error> {
     let mut without_directive = Vec::new();
+    let mut deleted = HashSet::new();
     let mut is_replaced = false;
-    for item in patch {
-        let Value::Object(fields) = &item else {
+    for mut item in patch {
+        let Value::Object(fields) = &mut item else {
             continue;
         };
         let Some(directive) = fields.get(DIRECTIVE) else {
@@ -108,13 +111,8 @@ fn apply_directives(
         };
         match directive.as_str() {
             Some("delete") => {
-                let value = fields.get(key).ok_or_else(|| no_merge_key(fields, key))?;
-                for (i, item) in original.iter().enumerate() {
-                    if !item.is_object() {
-                        return Err(internal(format!("value for key {i} is not a map")));
-                    }
-                }
-                original.retain(|item| item.get(key) != Some(value));
+                let value = fields.remove(key);
+                deleted.insert(value.ok_or_else(|| no_merge_key(fields, key))?);
             }
             Some("replace") => is_replaced = true,
             Some("merge") => {
@@ -128,6 +126,7 @@ fn apply_directives(
     if is_replaced {
         return Ok((without_directive, Vec::new()));
     }
+    original.retain(|item| item.get(key).is_none_or(|value| !deleted.contains(value)));
     Ok((original, without_directive))
 }
 
@@ -278,4 +277,27 @@ pub(super) fn order(
         }
     }
     Ok(arrange(merged, order, live, key))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn deletes_items_by_merge_key() {
+        let list = |value: Value| serde_json::from_value::<Vec<Value>>(value).unwrap();
+        let live = list(
+            json!([{"name": "a"}, {"name": 1}, {"value": "b"}, {"name": "a", "value": "c"}, {"name": "1"}]),
+        );
+        let patch = list(
+            json!([{"name": "new"}, {"name": "a", "$patch": "delete"}, {"name": 1, "$patch": "delete"}]),
+        );
+        let (live, patch) = apply_directives(live, patch, "name").unwrap();
+        assert_eq!(live, list(json!([{"value": "b"}, {"name": "1"}])));
+        assert_eq!(patch, [json!({"name": "new"})]);
+        let nameless = list(json!([{"$patch": "delete"}]));
+        assert!(apply_directives(live, nameless, "name").is_err());
+    }
 }
