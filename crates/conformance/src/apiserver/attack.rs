@@ -27,6 +27,7 @@ mod neighbor;
 mod numbers;
 mod patches;
 mod requests;
+mod roles;
 mod shutdown;
 mod slow_watcher;
 mod target;
@@ -168,6 +169,12 @@ const ATTACKS: &[Attack] = &[
     }),
     Attack::new("10,000 moves in a JSON patch", |t| {
         Box::pin(patches::moves(t))
+    }),
+    Attack::new("strategic merge patch that deletes 20,000 items", |t| {
+        Box::pin(patches::deletions(t))
+    }),
+    Attack::new("30,000 rules in a role, 50 bindings of it", |t| {
+        Box::pin(roles::bound_often(t))
     }),
     Attack::new("JSON patch that doubles its object", |t| {
         Box::pin(patches::doubling(t))

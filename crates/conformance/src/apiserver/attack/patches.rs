@@ -75,6 +75,33 @@ pub(super) async fn deep(target: &Target) -> anyhow::Result<String> {
     Ok(answer)
 }
 
+/// Deletes each item of a list by its merge key, in the reverse order.
+pub(super) async fn deletions(target: &Target) -> anyhow::Result<String> {
+    const ITEMS: usize = 20_000;
+    let template = |env: Value| {
+        let container = json!({"name": "c", "image": "i", "env": env});
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}})
+    };
+    let env: Value = (0..ITEMS)
+        .map(|number| json!({"name": format!("E{number}"), "value": "x"}))
+        .collect();
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "long"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template(env)},
+    });
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    let created = target.post(deployments, &deployment).await?;
+    created.expect(&[201])?;
+    let env: Value = (1..ITEMS)
+        .rev()
+        .map(|number| json!({"name": format!("E{number}"), "$patch": "delete"}))
+        .collect();
+    let patch = json!({"spec": {"template": template(env)}}).to_string();
+    let path = format!("{deployments}/long");
+    let answer = target.send("PATCH", &path, STRATEGIC_PATCH, patch).await?;
+    answer.expect(&[200])
+}
+
 async fn create(target: &Target, spec: Value) -> anyhow::Result<String> {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     target.define(open).await?;
