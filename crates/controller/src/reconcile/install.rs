@@ -219,6 +219,7 @@ impl Reconcile {
             self.pending.mark_rendered(objects);
         }
         let message = progress.message().unwrap_or_default();
+        let message = self.redactor.text(&message);
         self.pending.set_progress(&message);
         if let Err(error) = self.write_status().await {
             tracing::debug!(%error, "failed to write progress status");
@@ -235,7 +236,9 @@ impl Reconcile {
     fn hide_secret_names(&self, inventory: &mut Vec<InventoryEntry>) -> usize {
         let all = inventory.len();
         let release = self.observed.plugin.release_name();
-        inventory.retain(|entry| !self.redactor.is_secret_name(&entry.name, release));
+        let names: Vec<&str> = inventory.iter().map(|entry| entry.name.as_str()).collect();
+        let mut secret = self.redactor.secret_names(&names, release).into_iter();
+        inventory.retain(|_| secret.next() != Some(true));
         all - inventory.len()
     }
 
