@@ -203,6 +203,15 @@ impl PendingStatus {
         self.set_phase(phase, &Cause::new(reason, message));
     }
 
+    /// Reports that an installation or upgrade waits until its objects are healthy. If nothing was written of it yet, the
+    /// condition would be about the revision before.
+    pub(crate) fn mark_progressing(&mut self, message: &str) {
+        if matches!(self.status.phase, Phase::Installing | Phase::Upgrading) {
+            let update = ConditionUpdate::mark_false(HEALTHY, Reason::Progressing, message);
+            self.set_condition(update);
+        }
+    }
+
     pub(crate) fn mark_fetched(&mut self, version: Option<&str>) {
         let message = match version {
             Some(version) => format!("version {version}"),

@@ -1,7 +1,7 @@
 //! Installs, upgrades, and corrects drift.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use outrigger_api::plugin::InventoryEntry;
 use outrigger_api::reason::EventReason;
@@ -14,9 +14,17 @@ use crate::events::PluginEvent;
 use crate::objects::release_record;
 use crate::observe::ResolvedInputs;
 use crate::observed::{AppliedObjects, InterruptedCorrection};
+use crate::pods;
 use crate::release_ref::ClusterRef;
 use crate::sources::SourceContent;
 use crate::watch_event::parse_resource_version;
+
+/// How often the progress of an action is looked at. Doubles each time.
+const FIRST_INTERVAL: Duration = Duration::from_secs(2);
+const MAX_INTERVAL: Duration = Duration::from_mins(1);
+
+/// How long the pods of a workload may take to be read.
+const POD_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Reconcile {
     pub(super) async fn install(
@@ -206,28 +214,55 @@ impl Reconcile {
             action.await
         });
         let started_at = self.retry.started_at.unwrap_or_else(Instant::now);
-        let status_due =
-            tokio::time::sleep_until((started_at + self.ctx.options.status_delay).into());
+        let mut due = started_at + self.ctx.options.status_delay;
+        let mut interval = FIRST_INTERVAL;
         let mut superseded = Box::pin(self.until_superseded());
-        tokio::select! {
-            biased;
-            result = &mut action => return result,
-            () = &mut superseded => return Err(ReconcileError::Superseded),
-            () = status_due => {}
+        loop {
+            let message = async {
+                tokio::time::sleep_until(due.into()).await;
+                self.progress_message(&cluster, progress).await
+            };
+            let message = tokio::select! {
+                biased;
+                result = &mut action => return result,
+                () = &mut superseded => return Err(ReconcileError::Superseded),
+                message = message => message,
+            };
+            self.write_progress(&message, progress).await;
+            due = Instant::now() + interval;
+            interval = (2 * interval).min(MAX_INTERVAL);
         }
+    }
+
+    /// What an action currently does. If it waits for a workload, with the reason of its pods.
+    async fn progress_message(&self, cluster: &ClusterRef, progress: &Progress) -> String {
+        let message = progress.message().unwrap_or_default();
+        let awaited = progress.awaited().filter(pods::is_workload);
+        let reason = async {
+            let client = self.ctx.targets.watch_client(cluster).await?;
+            pods::reason(&client, &awaited?).await.ok()?
+        };
+        let reason = tokio::time::timeout(POD_TIMEOUT, reason).await;
+        match reason.ok().flatten() {
+            Some(reason) => self.redactor.text(&format!("{message}: {}", reason.text)),
+            None => self.redactor.text(&message),
+        }
+    }
+
+    /// Writes the progress of an action, if it changed.
+    async fn write_progress(&mut self, message: &str, progress: &Progress) {
         if let Some(objects) = progress.rendered_objects() {
             self.pending.mark_rendered(objects);
         }
-        let message = progress.message().unwrap_or_default();
-        let message = self.redactor.text(&message);
-        self.pending.set_progress(&message);
+        self.pending.set_progress(message);
+        if progress.awaited().is_some() {
+            self.pending.mark_progressing(message);
+        }
+        if self.current.status.as_ref() == Some(&self.pending.status) {
+            return;
+        }
         if let Err(error) = self.write_status().await {
             tracing::debug!(%error, "failed to write progress status");
-        }
-        tokio::select! {
-            biased;
-            result = &mut action => result,
-            () = &mut superseded => Err(ReconcileError::Superseded),
         }
     }
 
