@@ -191,7 +191,8 @@ impl Reconcile {
     ) -> Result<act::Outcome, ReconcileError> {
         let (ctx, plugin) = (Arc::clone(&self.ctx), Arc::clone(&self.observed.plugin));
         let lineage = self.observed.lineage.clone();
-        let action = act::apply(&ctx.options, &plugin, inputs, &lineage, mode, progress);
+        let lineage = (&lineage, &ctx.reservations);
+        let action = act::apply(&ctx.options, &plugin, inputs, lineage, mode, progress);
         self.run_action(action, progress).await
     }
 
