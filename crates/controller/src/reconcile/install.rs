@@ -219,17 +219,17 @@ impl Reconcile {
         let mut interval = FIRST_INTERVAL;
         let mut superseded = Box::pin(self.until_superseded());
         loop {
-            let message = async {
+            let message = Box::pin(async {
                 tokio::time::sleep_until(due.into()).await;
                 self.progress_message(&cluster, progress).await
-            };
+            });
             let message = tokio::select! {
                 biased;
                 result = &mut action => return result,
                 () = &mut superseded => return Err(ReconcileError::Superseded),
                 message = message => message,
             };
-            self.write_progress(&message, progress).await;
+            Box::pin(self.write_progress(&message, progress)).await;
             due = Instant::now() + interval;
             interval = (2 * interval).min(MAX_INTERVAL);
         }

@@ -145,9 +145,9 @@ impl Forms {
             }
             last = part;
             let mut forms = forms::of_text(part);
-            forms
-                .iter_mut()
-                .for_each(|form| form.make_ascii_lowercase());
+            for form in &mut forms {
+                form.make_ascii_lowercase();
+            }
             forms.sort_unstable();
             forms.dedup();
             for form in forms {
