@@ -194,7 +194,7 @@ async fn ensure_available(
             ) =>
         {
             let chart = record.chart.summary();
-            Err(anyhow!(not_in_source(restored, revision, &chart))).hint(format!(
+            Err(anyhow!(not_in_source(restored, revision, chart))).hint(format!(
                 "use {} with the repository that it came from, or `outrigger plugin upgrade {} -n {} CHART` with the \
                  directory, archive or URL of chart {} {}",
                 upgrade_command(restored, &chart.version),
