@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::condition::Condition;
 use crate::pattern::{DNS_LABEL, DNS_NAME, DURATION};
+use crate::values::MAX_PATH;
 
 mod defaults;
 pub(crate) mod rules;
@@ -177,11 +178,12 @@ pub struct ValuesFrom {
     pub key: Option<String>,
     /// Path that is set to the value of the key, such as "image.tag". The value is then a string, not YAML
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = MAX_PATH))]
     pub target_path: Option<String>,
     /// If set, every key, prepended with this prefix, is a path, and its value is YAML. With prefix "global." the key
     /// `storageClass` sets `global.storageClass`
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_PATH))]
     pub prefix: Option<String>,
     /// Whether the ConfigMap, Secret or key may be missing
     #[serde(default)]

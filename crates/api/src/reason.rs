@@ -97,6 +97,7 @@ reasons! {
         ValuesMissing: "A ConfigMap, a Secret or a key of `valuesFrom` does not exist.",
         ReadingValues: "The sources of `valuesFrom` are being read.",
         BadValues: "Values are not valid YAML, or not a map.",
+        InvalidPath: "A path of `valuesFrom` is not valid, or has too many levels.",
         BadFileOverride: "A file override is not valid for this chart.",
         Rendered: "The templates were rendered.",
         RenderFailed: "The templates or the values schema of the chart report an error.",

@@ -8,6 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::plugin::{PluginSpec, ValuesFrom, ValuesKind};
 
+/// The maximum number of nested maps and lists, as in the objects of the API server. Whatever processes values recurses.
+pub const MAX_LEVELS: usize = 100;
+
+/// The maximum length of `targetPath`, and of `prefix` with a key, in bytes.
+pub const MAX_PATH: usize = 2048;
+
 /// The data of a ConfigMap or Secret.
 pub type Data = BTreeMap<String, Vec<u8>>;
 
@@ -41,10 +47,34 @@ pub enum Error {
         name: String,
         key: String,
     },
+    #[error("key {key:?} of {kind:?} {name} nests deeper than {MAX_LEVELS} levels")]
+    TooDeep {
+        kind: ValuesKind,
+        name: String,
+        key: String,
+    },
     #[error("{path:?} is not a path such as \"image.tag\"")]
     InvalidPath { path: String },
+    #[error("the path for {kind:?} {name} has {length} bytes, more than {MAX_PATH}")]
+    PathTooLong {
+        kind: ValuesKind,
+        name: String,
+        length: usize,
+    },
+    #[error("the path for {kind:?} {name} and its value nest deeper than {MAX_LEVELS} levels")]
+    PathTooDeep { kind: ValuesKind, name: String },
     #[error("{path:?} traverses a value that is not a map")]
     PathConflict { path: String },
+}
+
+impl Error {
+    /// Whether a path of the spec is wrong, as opposed to the data of a source.
+    pub fn is_path(&self) -> bool {
+        matches!(
+            self,
+            Self::InvalidPath { .. } | Self::PathTooLong { .. } | Self::PathTooDeep { .. }
+        )
+    }
 }
 
 struct Line(Option<usize>);
@@ -114,11 +144,11 @@ fn add_key(
             name: source.name.clone(),
             key: key.to_owned(),
         })?;
-        return set(values, path, Value::String(text.to_owned()));
+        return set(values, source, path, Value::String(text.to_owned()));
     }
     let value = parse(source, key, bytes)?;
     if let Some(prefix) = &source.prefix {
-        return set(values, &format!("{prefix}{key}"), value);
+        return set(values, source, &format!("{prefix}{key}"), value);
     }
     match value {
         Value::Object(map) => merge_maps(values, map),
@@ -136,20 +166,39 @@ fn add_key(
 
 /// Parses YAML. The parser's message may quote a secret, so the error has only the line.
 fn parse(source: &ValuesFrom, key: &str, bytes: &[u8]) -> Result<Value, Error> {
-    outrigger_goyaml::parse_json(bytes).map_err(|error| Error::NotYaml {
-        kind: source.kind,
-        name: source.name.clone(),
-        key: key.to_owned(),
-        line: match error {
+    let parsed = outrigger_goyaml::parse_json_to_depth(bytes, MAX_LEVELS);
+    parsed.map_err(|error| {
+        let (kind, name, key) = (source.kind, source.name.clone(), key.to_owned());
+        let line = match error {
+            outrigger_goyaml::Error::MaxDepth(_) => return Error::TooDeep { kind, name, key },
             outrigger_goyaml::Error::Syntax { line, .. } => line,
             _ => None,
-        },
+        };
+        Error::NotYaml {
+            kind,
+            name,
+            key,
+            line,
+        }
     })
 }
 
 /// Sets the value at a dotted path. A backslash escapes a dot.
-fn set(values: &mut Map<String, Value>, path: &str, value: Value) -> Result<(), Error> {
+fn set(
+    values: &mut Map<String, Value>,
+    source: &ValuesFrom,
+    path: &str,
+    value: Value,
+) -> Result<(), Error> {
+    let (kind, name) = (source.kind, source.name.clone());
+    if path.len() > MAX_PATH {
+        let length = path.len();
+        return Err(Error::PathTooLong { kind, name, length });
+    }
     let mut keys = split_path(path);
+    if keys.len() + levels(&value) > MAX_LEVELS {
+        return Err(Error::PathTooDeep { kind, name });
+    }
     let invalid = || Error::InvalidPath {
         path: path.to_owned(),
     };
@@ -166,6 +215,15 @@ fn set(values: &mut Map<String, Value>, path: &str, value: Value) -> Result<(), 
     }
     merge_maps(map, Map::from_iter([(last, value)]));
     Ok(())
+}
+
+/// The number of nested maps and lists of a value that was parsed, and is not deeper than [`MAX_LEVELS`].
+fn levels(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(levels).max().unwrap_or_default(),
+        Value::Object(fields) => 1 + fields.values().map(levels).max().unwrap_or_default(),
+        _ => 0,
+    }
 }
 
 fn split_path(path: &str) -> Vec<String> {
@@ -257,6 +315,45 @@ mod tests {
             merged(spec, &[("global", data)]),
             Ok(json!({"global": {"enabled": true, "list": "a,b", "prometheus": {"port": 9090}}}))
         );
+    }
+
+    /// A path of 7,500 levels overflowed the stack.
+    #[test]
+    fn paths_and_documents_of_too_many_levels_are_refused() {
+        let path = |levels: usize| vec!["v"; levels].join(".");
+        let set = |path: String, text: &str| {
+            let from = json!({"kind": "Secret", "name": "s", "key": "k", "targetPath": path});
+            merged(json!({"valuesFrom": [from]}), &[("s", &[("k", text)])])
+        };
+        assert!(set(path(MAX_LEVELS), "x").is_ok());
+        let error = set(path(MAX_LEVELS + 1), "x").unwrap_err();
+        assert!(error.is_path());
+        assert_eq!(
+            error.to_string(),
+            "the path for Secret s and its value nest deeper than 100 levels"
+        );
+        let error = set(path(100_000), "x").unwrap_err();
+        assert!(error.is_path());
+        let expected = "the path for Secret s has 199999 bytes, more than 2048";
+        assert_eq!(error.to_string(), expected);
+        let prefixed = |prefix: String, key: &str, text: &str| {
+            let from = json!({"kind": "Secret", "name": "s", "prefix": prefix});
+            merged(json!({"valuesFrom": [from]}), &[("s", &[(key, text)])])
+        };
+        let list = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(prefixed(path(89) + ".", "k", &list(10)).is_ok());
+        let error = prefixed(path(89) + ".", "k", &list(11)).unwrap_err();
+        assert!(error.is_path());
+        assert!(prefixed(path(100_000) + ".", "k", "x").is_err());
+        assert!(prefixed(String::new(), &path(MAX_LEVELS + 1), "x").is_err());
+        let document = |levels: usize| {
+            let text = format!("a: {}", list(levels));
+            let source = json!({"valuesFrom": [{"kind": "Secret", "name": "s"}]});
+            merged(source, &[("s", &[("k", &text)])])
+        };
+        assert!(document(MAX_LEVELS - 1).is_ok());
+        let expected = "key \"k\" of Secret s nests deeper than 100 levels";
+        assert_eq!(document(400).unwrap_err().to_string(), expected);
     }
 
     #[test]

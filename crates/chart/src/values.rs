@@ -73,6 +73,29 @@ pub struct ReadFileError(pub String);
 pub type ReadFile<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<u8>, ReadFileError>;
 
 impl ValuesOptions {
+    /// Refuses expressions of `--set` and similar flags that end where more is expected. Helm ignores such an end.
+    pub fn check_complete(&self) -> Result<(), Error> {
+        let flags = [
+            ("--set", &self.set),
+            ("--set-string", &self.string),
+            ("--set-file", &self.file),
+        ];
+        for (flag, texts) in flags {
+            for text in texts {
+                let checked = set::check_complete(text);
+                checked.map_err(|source| Error::Set { flag, source })?;
+            }
+        }
+        for text in &self.literal {
+            let checked = set::check_complete_literal(text);
+            checked.map_err(|source| Error::Set {
+                flag: "--set-literal",
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
     /// Merges all files and flags.
     pub fn merge(&self, profile: Profile, read_file: ReadFile<'_>) -> Result<Map, Error> {
         let mut base = Map::default();

@@ -28,7 +28,7 @@ use crate::context::Context;
 use crate::error::{ReconcileError, missing_kinds};
 use crate::health_rules;
 use crate::key::Key;
-use crate::lineage::Lineage;
+use crate::lineage::{Lineage, Reservations};
 use crate::observe::ResolvedInputs;
 
 pub(crate) use inventory::{merge as merge_inventory, summary as inventory_summary};
@@ -76,7 +76,7 @@ pub(crate) async fn apply(
     controller: &crate::Options,
     plugin: &Plugin,
     inputs: &ResolvedInputs,
-    lineage: &Lineage,
+    (lineage, reservations): (&Lineage, &Reservations),
     mode: Mode,
     progress: &Progress,
 ) -> Result<Outcome, ReconcileError> {
@@ -86,7 +86,7 @@ pub(crate) async fn apply(
     if let Some(cause) = busy::cause(&rendered.history, (controller.now)()) {
         return Err(ReconcileError::Busy(cause));
     }
-    if let Some(cause) = lineage.reject(&Key::of(plugin), &rendered.desired) {
+    if let Some(cause) = lineage.reject(&Key::of(plugin), &rendered.desired, reservations) {
         return Err(ReconcileError::Rejected(cause));
     }
     match mode {

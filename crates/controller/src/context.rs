@@ -9,6 +9,8 @@ use tokio::sync::mpsc::Sender;
 
 use crate::clusters::Identities;
 use crate::events::EventRecorder;
+use crate::lineage::Reservations;
+use crate::redact::SecretCache;
 use crate::resolution::Resolutions;
 use crate::sources::Sources;
 use crate::target::Targets;
@@ -22,6 +24,8 @@ pub(crate) struct Context {
     pub(crate) sources: Sources,
     pub(crate) recorder: EventRecorder,
     pub(crate) resolutions: Resolutions,
+    pub(crate) reservations: Reservations,
+    pub(crate) secrets: SecretCache,
     pub(crate) identities: Identities,
     /// To the controller loop.
     pub(crate) events: Sender<WatchEvent>,
@@ -46,6 +50,8 @@ impl Context {
             ),
             recorder: EventRecorder::start(client.clone()),
             resolutions: Resolutions::default(),
+            reservations: Reservations::default(),
+            secrets: SecretCache::default(),
             identities: Identities::default(),
             cluster_registry: RwLock::default(),
             holder: format!("outrigger-{:016x}", getrandom::u64().unwrap_or_default()),

@@ -179,7 +179,12 @@ impl From<outrigger_api::values::Error> for ReconcileError {
         if values::is_missing(&error) {
             Self::Wait(Cause::new(Reason::ValuesMissing, error.to_string()))
         } else {
-            let cause = Cause::new(Reason::BadValues, error.to_string());
+            let reason = if error.is_path() {
+                Reason::InvalidPath
+            } else {
+                Reason::BadValues
+            };
+            let cause = Cause::new(reason, error.to_string());
             Self::failed(RENDERED, cause, false)
         }
     }

@@ -462,8 +462,7 @@ impl Index {
         }
         let root = ancestors.last().unwrap_or(key);
         Lineage {
-            children: self.children_of(plugin).count(),
-            family: self.count_descendants(root),
+            family: self.count_by_creator(root),
             ancestors,
         }
     }
@@ -474,16 +473,23 @@ impl Index {
         children.into_iter().flatten()
     }
 
-    fn count_descendants(&self, root: &Key) -> usize {
+    /// The number of children of each plugin of a family that has some.
+    fn count_by_creator(&self, root: &Key) -> HashMap<Key, usize> {
+        let mut counts = HashMap::new();
         let mut seen = HashSet::from([root]);
         let mut pending = vec![root];
         while let Some(key) = pending.pop() {
             let Some(plugin) = self.plugin(key) else {
                 continue;
             };
+            let before = pending.len();
             pending.extend(self.children_of(plugin).filter(|key| seen.insert(key)));
+            let children = pending.len() - before;
+            if children > 0 {
+                counts.insert(key.clone(), children);
+            }
         }
-        seen.len() - 1
+        counts
     }
 
     /// Enqueues the plugins that a change of a plugin affects: dependents, dependencies, its parent, members of cycles,

@@ -2,6 +2,10 @@
 //!
 //! Helm's annotations on a plugin name the release that it is an object of, and with that its creator.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
 use outrigger_api::compat::ForeignKind;
 use outrigger_api::reason::Reason;
 use outrigger_release::{Desired, ObjectId};
@@ -19,15 +23,65 @@ pub(crate) const MAX_DESCENDANTS: usize = 500;
 pub(crate) struct Lineage {
     /// The creator of the plugin, its creator, and so on. The last one was created by a user.
     pub(crate) ancestors: Vec<Key>,
-    /// The number of plugins that this one created.
-    pub(crate) children: usize,
-    /// The number of plugins that the last ancestor, or this plugin if it has none, created on all levels.
-    pub(crate) family: usize,
+    /// The numbers of plugins that the last ancestor, or this plugin if it has none, and its descendants created.
+    pub(crate) family: HashMap<Key, usize>,
+}
+
+/// How long a plugin that creates plugins counts those that the index may not have yet.
+const RESERVED_FOR: Duration = Duration::from_mins(1);
+
+/// How many plugins are about to be created: plugins of a family that create some at the same time must not exceed the limit
+/// together.
+#[derive(Debug, Default)]
+pub(crate) struct Reservations {
+    /// By creator.
+    planned: Mutex<HashMap<Key, Reservation>>,
+}
+
+#[derive(Debug)]
+struct Reservation {
+    root: Key,
+    plugins: usize,
+    until: Instant,
+}
+
+impl Reservations {
+    /// The number of plugins that others of the family have created or are about to create. Reserves `planned` for a plugin
+    /// if they are not too many together.
+    fn reserve(&self, lineage: &Lineage, key: &Key, planned: usize, now: Instant) -> usize {
+        let all = self.planned.lock();
+        let mut all = all.unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, reservation| reservation.until > now);
+        let root = lineage.root(key);
+        let mut family = lineage.family.clone();
+        for (creator, reservation) in &*all {
+            if reservation.root == *root {
+                let known = family.entry(creator.clone()).or_default();
+                *known = reservation.plugins.max(*known);
+            }
+        }
+        family.remove(key);
+        let others: usize = family.values().sum();
+        if others + planned <= MAX_DESCENDANTS {
+            let reservation = Reservation {
+                root: root.clone(),
+                plugins: planned,
+                until: now + RESERVED_FOR,
+            };
+            all.insert(key.clone(), reservation);
+        }
+        others
+    }
 }
 
 impl Lineage {
     /// Why the plugin must not create these objects, if it must not.
-    pub(crate) fn reject(&self, key: &Key, desired: &Desired) -> Option<Cause> {
+    pub(crate) fn reject(
+        &self,
+        key: &Key,
+        desired: &Desired,
+        reservations: &Reservations,
+    ) -> Option<Cause> {
         // Hooks have no annotations that would name their creator.
         let hook = desired.hooks().iter().find(|hook| hook.kind == "Plugin");
         if let Some(hook) = hook {
@@ -39,14 +93,24 @@ impl Lineage {
         }
         let objects = desired.objects().iter();
         let planned = objects.filter(|object| is_plugin(object.id())).count();
-        self.reject_plugins(key, planned)
+        self.reject_plugins(key, planned, reservations)
     }
 
-    fn reject_plugins(&self, key: &Key, planned: usize) -> Option<Cause> {
+    /// The plugin that a user created.
+    fn root<'a>(&'a self, key: &'a Key) -> &'a Key {
+        self.ancestors.last().unwrap_or(key)
+    }
+
+    fn reject_plugins(
+        &self,
+        key: &Key,
+        planned: usize,
+        reservations: &Reservations,
+    ) -> Option<Cause> {
         if planned == 0 {
             return None;
         }
-        let root = self.ancestors.last().unwrap_or(key);
+        let root = self.root(key);
         if self.ancestors.len() >= MAX_DEPTH {
             let path = self.ancestors.iter().rev().chain([key]);
             let path: Vec<String> = path.map(|key| key.relative_to(&root.namespace)).collect();
@@ -57,7 +121,7 @@ impl Lineage {
             );
             return Some(Cause::new(Reason::NestingTooDeep, message));
         }
-        let total = self.family.saturating_sub(self.children) + planned;
+        let total = reservations.reserve(self, key, planned, Instant::now()) + planned;
         (total > MAX_DESCENDANTS).then(|| {
             let message = format!(
                 "its chart would create {planned} plugins, and plugin {root} {total} on all levels, more than {MAX_DESCENDANTS}"
@@ -83,14 +147,17 @@ mod tests {
             ancestors: ancestors
                 .map(|at| Key::new("default", format!("p{at}")))
                 .collect(),
-            children,
-            family,
+            family: HashMap::from([
+                (Key::new("default", "me"), children),
+                (Key::new("default", "p0"), family - children),
+            ]),
         }
     }
 
     #[track_caller]
     fn check(lineage: &Lineage, planned: usize, expected: Option<(&str, &str)>) {
-        let cause = lineage.reject_plugins(&Key::new("default", "me"), planned);
+        let me = Key::new("default", "me");
+        let cause = lineage.reject_plugins(&me, planned, &Reservations::default());
         let cause = cause
             .as_ref()
             .map(|cause| (cause.reason.as_str(), &*cause.message));
@@ -117,5 +184,30 @@ mod tests {
         check(&lineage(1, 3, 499), 4, None);
         let message = "its chart would create 5 plugins, and plugin default/p0 501 on all levels, more than 500";
         check(&lineage(1, 3, 499), 5, Some(("TooManyPlugins", message)));
+    }
+
+    /// Each counted only what the index had when it started, so that they created 534 plugins together.
+    #[test]
+    fn plugins_that_create_plugins_at_the_same_time_share_the_limit() {
+        let reservations = Reservations::default();
+        let family = HashMap::from([(Key::new("default", "p0"), 3)]);
+        let lineage = Lineage {
+            ancestors: vec![Key::new("default", "p0")],
+            family,
+        };
+        let is_rejected = |name: &str, planned: usize| {
+            let rejected =
+                lineage.reject_plugins(&Key::new("default", name), planned, &reservations);
+            rejected.is_some()
+        };
+        assert!(!is_rejected("a", 300));
+        assert!(is_rejected("b", 198));
+        assert!(!is_rejected("b", 197));
+        // A retry takes the place of the first attempt.
+        assert!(!is_rejected("a", 300));
+        assert!(is_rejected("c", 1));
+        let later = Instant::now() + 2 * RESERVED_FOR;
+        let others = reservations.reserve(&lineage, &Key::new("default", "c"), 1, later);
+        assert_eq!(others, 3);
     }
 }

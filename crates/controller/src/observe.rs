@@ -13,10 +13,11 @@ use crate::conditions::READY;
 use crate::context::Context;
 use crate::digest;
 use crate::error::ReconcileError;
-use crate::redact::Redactor;
+use crate::redact::{Redactor, SecretVersion};
 use crate::references::{ReadVersions, Reference};
 use crate::sources::SourceContent;
 use crate::target::Target;
+use crate::task;
 use crate::values::{self, SourceObject, Values};
 
 /// The input that a resolution waits for.
@@ -74,20 +75,23 @@ pub(crate) async fn resolve_inputs(
 ) -> Result<ResolvedInputs, ReconcileError> {
     let target = ctx.targets.resolve(plugin).await?;
     read.extend(target.read.clone());
-    let (values, salts, redactor) = resolve_values(&ctx.client, plugin, read, report).await?;
+    let (values, size, salts, redactor) = resolve_values(ctx, plugin, read, report).await?;
     let content = fetch(ctx, plugin, report).await?;
     let image_registry = ctx.image_registry(plugin);
-    let digest = digest::of(&digest::Inputs {
-        spec: &plugin.spec,
-        release_name: plugin.release_name(),
-        namespace: plugin.release_namespace(),
-        chart_digest: content.digest(),
-        chart_version: content.version(),
-        values: &values,
-        salts: &salts,
-        image_registry: image_registry.as_deref(),
-        kube_version: &target.kube_version,
-    });
+    let digest = || {
+        digest::of(&digest::Inputs {
+            spec: &plugin.spec,
+            release_name: plugin.release_name(),
+            namespace: plugin.release_namespace(),
+            chart_digest: content.digest(),
+            chart_version: content.version(),
+            values: &values,
+            salts: &salts,
+            image_registry: image_registry.as_deref(),
+            kube_version: &target.kube_version,
+        })
+    };
+    let digest = task::run_blocking(size, digest);
     Ok(ResolvedInputs {
         target,
         content,
@@ -110,20 +114,20 @@ async fn fetch(
     Ok(content?)
 }
 
-/// The merged values, and the uids and the redactor of the Secrets that they come from.
+/// The merged values, the size of their sources, and the uids and the redactor of the Secrets that they come from.
 async fn resolve_values(
-    client: &Client,
+    ctx: &Context,
     plugin: &Plugin,
     read: &mut ReadVersions,
     report: ReportAwaited<'_>,
-) -> Result<(Values, Vec<String>, Redactor), ReconcileError> {
+) -> Result<(Values, usize, Vec<String>, Redactor), ReconcileError> {
     let namespace = plugin.namespace();
     let mut sources = Vec::new();
     let mut salts = Vec::new();
     for from in &plugin.spec.values_from {
         let source = format!("{:?} {namespace}/{}", from.kind, from.name);
         report(AwaitedInput::Values(source));
-        let object = read_source(client, namespace, from).await;
+        let object = read_source(&ctx.client, namespace, from).await;
         let object = object.map_err(|error| ReconcileError::unreachable(READY, &error))?;
         let reference = Reference {
             kind: from.kind.into(),
@@ -139,20 +143,29 @@ async fn resolve_values(
         }
         sources.push((from.clone(), object));
     }
-    let values = values::merge(&plugin.spec, &sources)?;
-    let secrets = sources
-        .iter()
-        .filter(|(from, _)| from.kind == ValuesKind::Secret)
-        .flat_map(|(from, object)| used_data(from, object.as_ref()));
-    let redactor = Redactor::new(secrets);
-    Ok((values, salts, redactor))
+    let data = sources.iter().filter_map(|(_, object)| object.as_ref());
+    let size = data.flat_map(|object| object.data.values()).map(Vec::len);
+    let size = size.sum();
+    let values = task::run_blocking(size, || values::merge(&plugin.spec, &sources))?;
+    let secrets = sources.iter().filter_map(|(from, object)| {
+        let object = object.as_ref()?;
+        let version = SecretVersion {
+            uid: object.uid.clone(),
+            resource_version: object.resource_version.clone(),
+            key: from.key.clone(),
+        };
+        let data = || used_data(from, object);
+        (from.kind == ValuesKind::Secret).then(|| ctx.secrets.get(version, data))
+    });
+    let redactor = Redactor::new(secrets.collect());
+    Ok((values, size, salts, redactor))
 }
 
 /// The data of a Secret that values are taken from.
-fn used_data<'a>(from: &ValuesFrom, object: Option<&'a SourceObject>) -> Vec<&'a [u8]> {
-    let data = object.into_iter().flat_map(|object| &object.data);
+fn used_data(from: &ValuesFrom, object: &SourceObject) -> Vec<Vec<u8>> {
+    let data = object.data.iter();
     let used = data.filter(|(key, _)| from.key.as_ref().is_none_or(|own| own == *key));
-    used.map(|(_, bytes)| bytes.as_slice()).collect()
+    used.map(|(_, bytes)| bytes.clone()).collect()
 }
 
 async fn read_source(

@@ -10,6 +10,7 @@ use outrigger_api::plugin::{Dependency, InventoryEntry, Plugin, PluginStatus};
 use crate::key::Key;
 use crate::lineage::Lineage;
 use crate::pods::PodReason;
+use crate::redact::Redactor;
 
 /// How long a watch may take to report an object that was applied.
 pub(crate) const WATCH_LAG: Duration = Duration::from_secs(10);
@@ -87,6 +88,8 @@ pub(crate) struct RetryState {
     pub(crate) interrupted_correction: Option<InterruptedCorrection>,
     /// The failures since the plugin was last ready that events were emitted about.
     pub(crate) reported_failures: ReportedFailures,
+    /// The redactor of the last inputs that were resolved, with earlier versions of the Secrets.
+    pub(crate) redactor: Option<Redactor>,
 }
 
 /// A correction of drift that ended after `inputDigest` was cleared. The next attempt is an upgrade to the same inputs.

@@ -11,17 +11,20 @@ use crate::conditions::{
 };
 use crate::key::Key;
 use crate::observed::Observed;
+use crate::redact::Redactor;
 
 #[derive(Debug, Clone)]
 pub(crate) struct PendingStatus {
     pub(crate) status: PluginStatus,
     generation: Option<i64>,
     now: Timestamp,
+    /// Removes values that come from Secrets from the messages of conditions.
+    redactor: Redactor,
 }
 
 impl PendingStatus {
     /// Starts from the observed status.
-    pub(crate) fn new(observed: &Observed, now: Timestamp) -> Self {
+    pub(crate) fn new(observed: &Observed, now: Timestamp, redactor: Redactor) -> Self {
         let generation = observed.plugin.metadata.generation;
         let mut status = observed.status.clone();
         status.observed_generation = generation;
@@ -29,10 +32,17 @@ impl PendingStatus {
             status,
             generation,
             now,
+            redactor,
         }
     }
 
-    pub(crate) fn set_condition(&mut self, update: ConditionUpdate) {
+    pub(crate) fn set_redactor(&mut self, redactor: Redactor) {
+        self.redactor = redactor;
+    }
+
+    /// Sets a condition. All messages of conditions pass through here, so that none quotes a Secret.
+    pub(crate) fn set_condition(&mut self, mut update: ConditionUpdate) {
+        update.message = self.redactor.message(update.reason, &update.message);
         conditions::set(
             &mut self.status.conditions,
             update,
@@ -191,6 +201,15 @@ impl PendingStatus {
         };
         let message = self.with_last_failure(message);
         self.set_phase(phase, &Cause::new(reason, message));
+    }
+
+    /// Reports that an installation or upgrade waits until its objects are healthy. If nothing was written of it yet, the
+    /// condition would be about the revision before.
+    pub(crate) fn mark_progressing(&mut self, message: &str) {
+        if matches!(self.status.phase, Phase::Installing | Phase::Upgrading) {
+            let update = ConditionUpdate::mark_false(HEALTHY, Reason::Progressing, message);
+            self.set_condition(update);
+        }
     }
 
     pub(crate) fn mark_fetched(&mut self, version: Option<&str>) {

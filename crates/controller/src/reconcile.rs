@@ -84,8 +84,10 @@ pub(crate) async fn run(
 ) -> Outcome {
     let now = (ctx.options.now)();
     let started_at = Instant::now();
+    let known = observed.retry.redactor.clone();
+    let redactor = known.unwrap_or_else(|| Redactor::unresolved(&observed.plugin));
     let mut reconcile = Reconcile {
-        pending: PendingStatus::new(&observed, now),
+        pending: PendingStatus::new(&observed, now, redactor.clone()),
         retry: observed.retry.clone(),
         current: Arc::clone(&observed.plugin),
         has_written: false,
@@ -94,7 +96,7 @@ pub(crate) async fn run(
         read: None,
         attempted_inputs: None,
         is_write_due: false,
-        redactor: Redactor::default(),
+        redactor,
         failure: None,
         superseded,
         ctx,
@@ -182,6 +184,7 @@ impl Reconcile {
             self.retry = RetryState {
                 started_at,
                 applied: self.retry.applied.take(),
+                redactor: self.retry.redactor.take(),
                 reconcile_request: Some(requested),
                 ..RetryState::default()
             };
@@ -284,7 +287,9 @@ impl Reconcile {
         // Until the inputs are resolved again, those that are installed are not the current ones.
         self.retry.cached_digest = None;
         let inputs = resolved.inputs?;
-        self.redactor = inputs.redactor.clone();
+        self.redactor = inputs.redactor.clone().with_earlier(&self.redactor);
+        self.retry.redactor = Some(self.redactor.clone());
+        self.pending.set_redactor(self.redactor.clone());
         self.pending.mark_fetched(inputs.content.version());
         self.retry.cached_digest = Some(CachedDigest {
             generation: plugin.metadata.generation,
@@ -371,7 +376,8 @@ impl Reconcile {
         ready.is_some_and(|ready| ready.reason == reason)
     }
 
-    fn emit(&self, event: PluginEvent) {
+    fn emit(&self, mut event: PluginEvent) {
+        event.note = self.redactor.known(&event.note);
         self.ctx.recorder.emit(self.current.as_ref(), event);
     }
 

@@ -1,28 +1,46 @@
 //! Removes values that come from Secrets from messages, because everyone who may read plugins reads those.
+//!
+//! Messages quote the values of Secrets as they are and as they were: live objects still have the values of the deployed
+//! revision. So the redactor of a plugin is kept in memory, with earlier versions of its Secrets. While no Secret of a plugin
+//! has been read, for example after a restart, messages that may quote values are withheld.
 
 mod forms;
+mod secret_values;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
-use serde_json::Value;
+use outrigger_api::plugin::{Plugin, ValuesKind};
+use outrigger_api::reason::Reason;
 
 use crate::conditions::Cause;
 use crate::error::ReconcileError;
 
-/// Shorter values occur in any message; they are left alone.
-const MIN_LENGTH: usize = 3;
+pub(crate) use secret_values::{SecretCache, SecretVersion};
+use secret_values::{SecretValues, Trigrams};
 
 /// Shorter values in the names of objects are words.
 const MIN_LENGTH_IN_NAME: usize = 8;
 
+/// Versions of Secrets that are kept in addition to the current ones.
+const MAX_EARLIER: usize = 4;
+
 const PLACEHOLDER: &str = "[redacted]";
 
-/// The values of Secrets, in all forms in which a message may quote them, with ASCII letters in lower case.
-#[derive(Clone, Default, PartialEq, Eq)]
+/// What replaces a message that may quote values which are not known.
+pub(crate) const WITHHELD: &str = "message withheld: the Secrets that it may quote cannot be read";
+
+/// What replaces a message that may quote one of too many values.
+const TOO_LARGE: &str = "message withheld: the Secrets that it may quote are too large";
+
+/// The values of the Secrets of a plugin.
+#[derive(Clone, Default)]
 pub(crate) struct Redactor {
-    secrets: Vec<String>,
+    /// The current versions, then earlier ones.
+    secrets: Vec<Arc<SecretValues>>,
+    /// Whether values come from Secrets that have not been read.
+    is_unknown: bool,
 }
 
 impl fmt::Debug for Redactor {
@@ -32,31 +50,65 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// A redactor of the values in the data of Secrets. Data that is YAML stands for its strings and numbers.
-    pub(crate) fn new<'a>(data: impl IntoIterator<Item = &'a [u8]>) -> Self {
-        let mut secrets = BTreeSet::new();
-        for bytes in data {
-            let Ok(text) = std::str::from_utf8(bytes) else {
-                continue;
-            };
-            add_text(text, &mut secrets);
-            if let Ok(value) = outrigger_goyaml::parse_json(bytes) {
-                add_leaves(&value, &mut secrets);
-            }
-        }
+    /// A redactor of the values in these Secrets.
+    pub(crate) fn new(secrets: Vec<Arc<SecretValues>>) -> Self {
         Self {
-            secrets: secrets.into_iter().collect(),
+            secrets,
+            is_unknown: false,
         }
     }
 
-    /// The text without the values, in upper or lower case. Values that overlap are one placeholder.
+    /// The redactor of a plugin whose Secrets have not been read.
+    pub(crate) fn unresolved(plugin: &Plugin) -> Self {
+        let mut sources = plugin.spec.values_from.iter();
+        Self {
+            secrets: Vec::new(),
+            is_unknown: sources.any(|from| from.kind == ValuesKind::Secret),
+        }
+    }
+
+    /// Adds the Secrets that an earlier redactor of the plugin knows: live objects may have their values.
+    pub(crate) fn with_earlier(mut self, earlier: &Self) -> Self {
+        let max = self.secrets.len() + MAX_EARLIER;
+        for secret in &earlier.secrets {
+            let is_known = self.secrets.iter().any(|known| Arc::ptr_eq(known, secret));
+            if !is_known && self.secrets.len() < max {
+                self.secrets.push(Arc::clone(secret));
+            }
+        }
+        self
+    }
+
+    /// A message that may quote objects, servers or templates, without the values, in upper or lower case. Values that
+    /// overlap are one placeholder.
     pub(crate) fn text(&self, text: &str) -> String {
+        if self.is_unknown && !text.is_empty() {
+            return WITHHELD.to_owned();
+        }
+        self.known(text)
+    }
+
+    /// A message without the values that are known.
+    pub(crate) fn known(&self, text: &str) -> String {
+        if self.secrets.is_empty() || [WITHHELD, TOO_LARGE].contains(&text) {
+            return text.to_owned();
+        }
+        // What was redacted before is not searched again.
+        let parts: Option<Vec<String>> = text
+            .split(PLACEHOLDER)
+            .map(|part| self.redacted(part))
+            .collect();
+        parts.map_or_else(|| TOO_LARGE.to_owned(), |parts| parts.join(PLACEHOLDER))
+    }
+
+    /// `None` if there are too many values.
+    fn redacted(&self, text: &str) -> Option<String> {
         let lower = text.to_ascii_lowercase();
-        let matches = self.secrets.iter().flat_map(|secret| {
-            let found = lower.match_indices(secret.as_str());
-            found.map(|(start, secret)| start..start + secret.len())
-        });
-        let mut matches: Vec<Range<usize>> = matches.collect();
+        let mut matches: Vec<Range<usize>> = Vec::new();
+        for secret in self.found_in(&lower)? {
+            let found = lower.match_indices(secret);
+            matches.extend(found.map(|(start, secret)| start..start + secret.len()));
+        }
         matches.sort_by_key(|found| found.start);
         let mut shown = String::with_capacity(text.len());
         let mut end = 0;
@@ -68,25 +120,45 @@ impl Redactor {
             end = end.max(found.end);
         }
         shown.push_str(&text[end..]);
-        shown
+        Some(shown)
     }
 
-    /// Whether the name of an object of a release contains one of the values. Short ones, and those that the name of the
+    /// The values that a text in lower case contains; `None` if there are too many to search for.
+    fn found_in(&self, lower: &str) -> Option<Vec<&str>> {
+        let trigrams = Trigrams::of(lower);
+        let mut found = Vec::new();
+        for secret in &self.secrets {
+            found.extend(secret.found_in(lower, &trigrams)?);
+        }
+        Some(found)
+    }
+
+    /// A message with a reason: one that may quote values is withheld as long as these are not known.
+    pub(crate) fn message(&self, reason: Reason, message: &str) -> String {
+        match content_of(reason) {
+            Content::Fixed => message.to_owned(),
+            Content::Names => self.known(message),
+            Content::Quotes => self.text(message),
+        }
+    }
+
+    /// Which of these names of objects of a release contain one of the values. Short ones, and those that the name of the
     /// release contains too, are words rather than secrets.
-    pub(crate) fn is_secret_name(&self, name: &str, release: &str) -> bool {
-        let (name, release) = (name.to_ascii_lowercase(), release.to_ascii_lowercase());
-        let mut secrets = self.secrets.iter();
-        secrets.any(|secret| {
-            secret.len() >= MIN_LENGTH_IN_NAME
-                && name.contains(secret.as_str())
-                && !release.contains(secret.as_str())
-        })
+    pub(crate) fn secret_names(&self, names: &[&str], release: &str) -> Vec<bool> {
+        let release = release.to_ascii_lowercase();
+        let lower = names.join("\n").to_ascii_lowercase();
+        let Some(mut secrets) = self.found_in(&lower) else {
+            return vec![true; names.len()];
+        };
+        secrets.retain(|secret| secret.len() >= MIN_LENGTH_IN_NAME && !release.contains(secret));
+        let contains_secret = |name: &str| secrets.iter().any(|secret| name.contains(secret));
+        lower.split('\n').map(contains_secret).collect()
     }
 
     /// The error without the values.
     pub(crate) fn error(&self, error: ReconcileError) -> ReconcileError {
         let cause = |cause: Cause| Cause {
-            message: self.text(&cause.message),
+            message: self.message(cause.reason, &cause.message),
             ..cause
         };
         match error {
@@ -113,122 +185,49 @@ impl Redactor {
     }
 }
 
-/// Adds the strings and numbers of a document.
-fn add_leaves(value: &Value, secrets: &mut BTreeSet<String>) {
-    match value {
-        Value::Null | Value::Bool(_) => {}
-        Value::Number(number) => {
-            for text in forms::of_number(number) {
-                add_text(&text, secrets);
-            }
-        }
-        Value::String(text) => add_text(text, secrets),
-        Value::Array(items) => items.iter().for_each(|item| add_leaves(item, secrets)),
-        Value::Object(fields) => fields.values().for_each(|item| add_leaves(item, secrets)),
-    }
+/// What the messages with a reason contain.
+enum Content {
+    /// Only words of the controller, versions and numbers.
+    Fixed,
+    /// The spec, names of plugins and of sources, responses of repositories, and what was redacted before.
+    Names,
+    /// Live objects, templates, or responses of the cluster, which may quote values.
+    Quotes,
 }
 
-/// Adds a text and its lines, in all forms.
-fn add_text(text: &str, secrets: &mut BTreeSet<String>) {
-    let lines = text.lines().map(str::trim);
-    for part in lines.chain([text, text.trim()]) {
-        if part.chars().count() >= MIN_LENGTH {
-            let forms = forms::of_text(part).into_iter();
-            secrets.extend(forms.map(|form| form.to_ascii_lowercase()));
-        }
+fn content_of(reason: Reason) -> Content {
+    match reason {
+        Reason::Ready
+        | Reason::Rendered
+        | Reason::Fetched
+        | Reason::Applied
+        | Reason::Healthy
+        | Reason::Disabled => Content::Fixed,
+        Reason::BadFileOverride
+        | Reason::RenderFailed
+        | Reason::BadManifest
+        | Reason::HooksRefused
+        | Reason::NestingTooDeep
+        | Reason::TooManyPlugins
+        | Reason::ClusterFailed
+        | Reason::ClusterUnreachable
+        | Reason::KindMissing
+        | Reason::NamespaceMissing
+        | Reason::OperationInProgress
+        | Reason::Drifted
+        | Reason::ApplyFailed
+        | Reason::Refused
+        | Reason::Forbidden
+        | Reason::FieldConflict
+        | Reason::HookFailed
+        | Reason::RolledBack
+        | Reason::RollbackFailed
+        | Reason::Progressing
+        | Reason::Unhealthy
+        | Reason::Timeout => Content::Quotes,
+        _ => Content::Names,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(data: &str, text: &str, expected: &str) {
-        let redactor = Redactor::new([data.as_bytes()]);
-        assert_eq!(redactor.text(text), expected);
-    }
-
-    #[test]
-    fn values_are_redacted_in_every_form_in_which_they_are_quoted() {
-        check("hunter2", "bad: hunter2!", "bad: [redacted]!");
-        check("auth: {password: hunter2}", "hunter2", "[redacted]");
-        check("pin: 4711", "pin 4711", "pin [redacted]");
-        check("hunter2", "aHVudGVyMg==", "[redacted]==");
-        check("pass\"word", r#"got "pass\"word""#, r#"got "[redacted]""#);
-        check("-----KEY\nabcdef\n", "line abcdef", "line [redacted]");
-        check("enabled: true\nn: 1", "true, 1 of 2", "true, 1 of 2");
-    }
-
-    #[test]
-    fn values_are_redacted_in_every_form_that_the_engine_produces() {
-        // toJson, toRawJson, %q, %+q
-        check("amp&sec<99", r"amp\u0026sec\u003c99", "[redacted]");
-        check("sch\u{fc}tz9", r"sch\u00fctz9", "[redacted]");
-        // html, urlquery, js
-        check(
-            "lt<secret>\"9'",
-            "lt&lt;secret&gt;&#34;9&#39;",
-            "[redacted]",
-        );
-        check("amp&secret 99", "amp%26secret+99", "[redacted]");
-        check("it's<99=", r"it\'s\u003C99\u003D", "[redacted]");
-        // regexQuoteMeta, nospace
-        check("a.b*c99", r"a\.b\*c99", "[redacted]");
-        check("correct horse 9", "correcthorse9", "[redacted]");
-        // b32enc, b64enc of a text that contains the value
-        check("hunter2", "NB2W45DFOIZA====", "[redacted]====");
-        check("hunter2", "dXNlcjpodW50ZXIy", "dXNlcjp[redacted]");
-        check("hunter2", "dTpodW50ZXIyQHg=", "dTp[redacted]QHg=");
-        // title, untitle, swapcase
-        check("hunter2", "Hunter2 hUNTER2", "[redacted] [redacted]");
-        // % x, %# x
-        check("hunter2", "68 75 6e 74 65 72 32", "[redacted]");
-        check(
-            "hunter2",
-            "0x68 0x75 0x6e 0x74 0x65 0x72 0x32",
-            "0x[redacted]",
-        );
-        // toYaml, upper, lower, %x
-        check("it's secret", "'it''s secret'", "'[redacted]'");
-        check("Hunter2", "HUNTER2 hunter2", "[redacted] [redacted]");
-        check(
-            "hunter2",
-            "68756e74657232 68756E74657232",
-            "[redacted] [redacted]",
-        );
-        // Numbers in values are floats.
-        check("pin: 123456789", "1.23456789e+08", "[redacted]");
-        check("pin: 123456789", "123456789.000000", "[redacted].000000");
-        check(
-            "pin: 98765.4321",
-            "98765.4321 9.87654321e+04",
-            "[redacted] [redacted]",
-        );
-        check("pin: 1.5e300", "1.5e+300", "[redacted]");
-    }
-
-    #[test]
-    fn values_that_overlap_leave_nothing_of_either() {
-        let redactor = Redactor::new([b"abc123".as_slice(), b"123defgh".as_slice()]);
-        assert_eq!(redactor.text("-abc123defgh-"), "-[redacted]-");
-        // A placeholder is not searched for values.
-        let redactor = Redactor::new([b"hunter2".as_slice(), b"acted".as_slice()]);
-        assert_eq!(redactor.text("hunter2 acted"), "[redacted] [redacted]");
-    }
-
-    #[test]
-    fn debug_output_omits_the_values() {
-        let redactor = Redactor::new([b"hunter2".as_slice()]);
-        assert!(!format!("{redactor:?}").contains("hunter2"));
-    }
-
-    #[test]
-    fn names_with_values_are_secret_unless_these_are_words() {
-        let redactor =
-            Redactor::new([b"{token: hunter2-hunter2, user: admin, site: berlin-east}".as_slice()]);
-        assert!(redactor.is_secret_name("web-hunter2-hunter2", "web"));
-        assert!(!redactor.is_secret_name("admin-web", "web"));
-        assert!(!redactor.is_secret_name("berlin-east-web", "berlin-east"));
-    }
-}
+mod tests;

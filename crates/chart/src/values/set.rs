@@ -14,8 +14,8 @@ use crate::profile::Profile;
 
 const MAX_INDEX: i64 = 65536;
 const MAX_NESTED_NAMES: usize = 30;
-/// `a[0][0]...`: Helm has no limit, but the stack is limited.
-const MAX_NESTED_LISTS: usize = 1000;
+/// `a[0][0]...` and `a[0].a[0]...`: Helm has no limit, but the stack is limited.
+const MAX_NESTED_LISTS: usize = 200;
 
 /// Why a `--set` is invalid, with Helm's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,8 +59,46 @@ pub(super) fn parse_files(
     run(text, into, profile, Mode::Files(read))
 }
 
+/// Refuses a text that ends inside an index, after one, or after a dot, so that Helm would set nothing.
+pub(super) fn check_complete(text: &str) -> Result<(), SetError> {
+    check_end(text, Mode::Strings)
+}
+
+pub(super) fn check_complete_literal(text: &str) -> Result<(), SetError> {
+    check_end(text, Mode::Literal)
+}
+
+fn check_end(text: &str, mode: Mode<'_>) -> Result<(), SetError> {
+    let scratch = Map::default();
+    let mut parser = Parser {
+        rest: text,
+        mode,
+        lists: 0,
+        is_assigned: false,
+    };
+    while !parser.rest.is_empty() {
+        parser.is_assigned = false;
+        match parser.key(&scratch, 0) {
+            Ok(()) => {}
+            Err(Stop::End) if parser.is_assigned => {}
+            Err(Stop::End | Stop::EndInIndex) => {
+                let message = format!("{} ends unexpectedly", quoted(text));
+                return Err(SetError(message));
+            }
+            // Reported when the values are merged.
+            Err(Stop::Failed(_)) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
 fn run(text: &str, into: &Map, profile: Profile, mode: Mode<'_>) -> Result<(), SetError> {
-    let mut parser = Parser { rest: text, mode };
+    let mut parser = Parser {
+        rest: text,
+        mode,
+        lists: 0,
+        is_assigned: false,
+    };
     loop {
         match parser.key(into, 0) {
             Ok(()) => {}
@@ -86,6 +124,10 @@ enum Mode<'a> {
 struct Parser<'t, 'f> {
     rest: &'t str,
     mode: Mode<'f>,
+    /// The number of lists around the current item.
+    lists: usize,
+    /// Whether the current key has a `=`.
+    is_assigned: bool,
 }
 
 impl Parser<'_, '_> {
@@ -118,7 +160,7 @@ impl Parser<'_, '_> {
             Some(Value::List(list)) => list.items().to_vec(),
             Some(other) => return fail(conversion(&other, "[]interface {}")),
         };
-        let (list, outcome) = self.item(list, index, depth, 0);
+        let (list, outcome) = self.item(list, index, depth);
         // If Go panics in an item, the list is not changed.
         if !matches!(&outcome, Err(Stop::Failed(message)) if message.starts_with(PANIC)) {
             set(data, key, Value::list(list));
@@ -148,6 +190,7 @@ impl Parser<'_, '_> {
     }
 
     fn assign(&mut self, data: &Map, key: &str) -> Step<()> {
+        self.is_assigned = true;
         match self.mode {
             Mode::Literal => {
                 set(data, key, Value::str(std::mem::take(&mut self.rest)));
@@ -182,28 +225,18 @@ impl Parser<'_, '_> {
     }
 
     /// Parses a value, sets it at `index` of a list, and returns the list.
-    fn item(
-        &mut self,
-        mut list: Vec<Value>,
-        index: i64,
-        depth: usize,
-        lists: usize,
-    ) -> (Vec<Value>, Step<()>) {
-        let outcome = self.item_in(&mut list, index, depth, lists);
+    fn item(&mut self, mut list: Vec<Value>, index: i64, depth: usize) -> (Vec<Value>, Step<()>) {
+        self.lists += 1;
+        let outcome = self.item_in(&mut list, index, depth);
+        self.lists -= 1;
         (list, outcome)
     }
 
-    fn item_in(
-        &mut self,
-        list: &mut Vec<Value>,
-        index: i64,
-        depth: usize,
-        lists: usize,
-    ) -> Step<()> {
+    fn item_in(&mut self, list: &mut Vec<Value>, index: i64, depth: usize) -> Step<()> {
         let Ok(position) = usize::try_from(index) else {
             return fail(format_args!("negative {index} index not allowed"));
         };
-        if lists > MAX_NESTED_LISTS {
+        if self.lists > MAX_NESTED_LISTS {
             return fail(format_args!("lists are nested too deeply"));
         }
         let (key, stop) = self.until(&['[', '.', '=']);
@@ -223,7 +256,7 @@ impl Parser<'_, '_> {
                     Some(Value::List(inner)) => inner.items().to_vec(),
                     Some(other) => return fail(conversion(other, "[]interface {}")),
                 };
-                let (inner, outcome) = self.item(inner, next, depth, lists + 1);
+                let (inner, outcome) = self.item(inner, next, depth);
                 outcome?;
                 set_index(list, index, Value::list(inner))
             }

@@ -76,3 +76,48 @@ fn numbers_of_set_are_integers_and_json_numbers_are_floats() {
         .collect();
     assert_eq!(types, ["int64", "bool", "float64", "string"]);
 }
+
+/// Each list began to count anew, and the values of an App of TKEStack overflowed the controller's stack.
+#[test]
+fn lists_in_maps_in_lists_are_nested_to_a_limit() {
+    for (text, expected) in [
+        (format!("a{}=1", "[0].a".repeat(100_000)), false),
+        (format!("a{}=1", "[0]".repeat(100_000)), false),
+        (format!("a{}=1", "[0].a".repeat(200)), true),
+    ] {
+        let options = ValuesOptions {
+            set: vec![text],
+            ..ValuesOptions::default()
+        };
+        assert_eq!(
+            options.merge(Profile::Helm4, &mut read_file).is_ok(),
+            expected
+        );
+    }
+}
+
+#[test]
+fn an_expression_that_ends_unexpectedly_is_not_complete() {
+    let check = |text: &str| {
+        let options = ValuesOptions {
+            set: vec![text.to_owned()],
+            ..ValuesOptions::default()
+        };
+        options.check_complete().is_ok()
+    };
+    for text in ["a[0=3", "a=1,b[0=3", "a[0", "a[0]", "a[0].b[1"] {
+        assert!(!check(text), "{text}");
+    }
+    for text in [
+        "",
+        "a=",
+        "a=1",
+        "a[0]=",
+        "a[0]=3",
+        "a={x,y}",
+        "a.b=1,c[0].d=2",
+        "a[0=3]",
+    ] {
+        assert!(check(text), "{text}");
+    }
+}

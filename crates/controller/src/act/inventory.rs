@@ -71,7 +71,7 @@ pub(crate) fn summary(inventory: &[InventoryEntry]) -> String {
     text
 }
 
-fn entry(id: &ObjectId, keep: bool, fields: Option<String>) -> InventoryEntry {
+pub(super) fn entry(id: &ObjectId, keep: bool, fields: Option<String>) -> InventoryEntry {
     InventoryEntry {
         api_version: id.api_version.clone(),
         kind: id.kind.clone(),

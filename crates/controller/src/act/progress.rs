@@ -7,7 +7,7 @@ use outrigger_api::plugin::InventoryEntry;
 use outrigger_release::{ActionError, ObjectId};
 use tokio::sync::mpsc::Sender;
 
-use super::inventory::object_id;
+use super::inventory::{entry, object_id};
 use crate::key::Key;
 use crate::watch_event::WatchEvent;
 
@@ -22,6 +22,8 @@ pub(crate) struct Progress {
 #[derive(Debug, Default)]
 struct State {
     message: Option<String>,
+    /// The object that the action waits for until it is healthy.
+    awaited: Option<ObjectId>,
     planned: Option<Vec<InventoryEntry>>,
     applied: HashSet<ObjectId>,
     rolled_back: Option<RolledBack>,
@@ -48,6 +50,12 @@ impl Progress {
     /// What the action currently does.
     pub(crate) fn message(&self) -> Option<String> {
         self.lock().message.clone()
+    }
+
+    /// The object that the action waits for until it is healthy.
+    pub(crate) fn awaited(&self) -> Option<InventoryEntry> {
+        let awaited = self.lock().awaited.clone()?;
+        Some(entry(&awaited, false, None))
     }
 
     /// The number of rendered objects, once they are rendered.
@@ -82,10 +90,13 @@ impl Progress {
 
     pub(super) fn update(&self, event: outrigger_release::Progress) {
         use outrigger_release::Progress as Event;
+        let mut awaited = None;
         let message = match event {
             Event::Waiting { object, message } => {
                 self.free_slot();
-                format!("{object}: {message}")
+                let text = format!("{object}: {message}");
+                awaited = Some(object);
+                text
             }
             Event::HookStarted { event, object } => {
                 self.free_slot();
@@ -102,7 +113,9 @@ impl Progress {
             Event::RollingBack { .. } => "rolling back to the previous revision".to_owned(),
             _ => return,
         };
-        self.lock().message = Some(message);
+        let mut state = self.lock();
+        state.message = Some(message);
+        state.awaited = awaited;
     }
 
     /// Reports that the chart is being rendered, which takes longer than usual.

@@ -113,7 +113,8 @@ impl Reconcile {
         }
         let message = drifted.join("; ");
         if is_kept && !was_drifted {
-            self.emit(PluginEvent::warning(EventReason::Drifted, message.clone()));
+            let note = self.redactor.text(&message);
+            self.emit(PluginEvent::warning(EventReason::Drifted, note));
         }
         self.pending.set_condition(ConditionUpdate::mark_true(
             APPLIED,

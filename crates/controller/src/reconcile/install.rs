@@ -1,7 +1,7 @@
 //! Installs, upgrades, and corrects drift.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use outrigger_api::plugin::InventoryEntry;
 use outrigger_api::reason::EventReason;
@@ -14,9 +14,17 @@ use crate::events::PluginEvent;
 use crate::objects::release_record;
 use crate::observe::ResolvedInputs;
 use crate::observed::{AppliedObjects, InterruptedCorrection};
+use crate::pods;
 use crate::release_ref::ClusterRef;
 use crate::sources::SourceContent;
 use crate::watch_event::parse_resource_version;
+
+/// How often the progress of an action is looked at. Doubles each time.
+const FIRST_INTERVAL: Duration = Duration::from_secs(2);
+const MAX_INTERVAL: Duration = Duration::from_mins(1);
+
+/// How long the pods of a workload may take to be read.
+const POD_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Reconcile {
     pub(super) async fn install(
@@ -183,7 +191,8 @@ impl Reconcile {
     ) -> Result<act::Outcome, ReconcileError> {
         let (ctx, plugin) = (Arc::clone(&self.ctx), Arc::clone(&self.observed.plugin));
         let lineage = self.observed.lineage.clone();
-        let action = act::apply(&ctx.options, &plugin, inputs, &lineage, mode, progress);
+        let lineage = (&lineage, &ctx.reservations);
+        let action = act::apply(&ctx.options, &plugin, inputs, lineage, mode, progress);
         self.run_action(action, progress).await
     }
 
@@ -206,27 +215,55 @@ impl Reconcile {
             action.await
         });
         let started_at = self.retry.started_at.unwrap_or_else(Instant::now);
-        let status_due =
-            tokio::time::sleep_until((started_at + self.ctx.options.status_delay).into());
+        let mut due = started_at + self.ctx.options.status_delay;
+        let mut interval = FIRST_INTERVAL;
         let mut superseded = Box::pin(self.until_superseded());
-        tokio::select! {
-            biased;
-            result = &mut action => return result,
-            () = &mut superseded => return Err(ReconcileError::Superseded),
-            () = status_due => {}
+        loop {
+            let message = Box::pin(async {
+                tokio::time::sleep_until(due.into()).await;
+                self.progress_message(&cluster, progress).await
+            });
+            let message = tokio::select! {
+                biased;
+                result = &mut action => return result,
+                () = &mut superseded => return Err(ReconcileError::Superseded),
+                message = message => message,
+            };
+            Box::pin(self.write_progress(&message, progress)).await;
+            due = Instant::now() + interval;
+            interval = (2 * interval).min(MAX_INTERVAL);
         }
+    }
+
+    /// What an action currently does. If it waits for a workload, with the reason of its pods.
+    async fn progress_message(&self, cluster: &ClusterRef, progress: &Progress) -> String {
+        let message = progress.message().unwrap_or_default();
+        let awaited = progress.awaited().filter(pods::is_workload);
+        let reason = async {
+            let client = self.ctx.targets.watch_client(cluster).await?;
+            pods::reason(&client, &awaited?).await.ok()?
+        };
+        let reason = tokio::time::timeout(POD_TIMEOUT, reason).await;
+        match reason.ok().flatten() {
+            Some(reason) => self.redactor.text(&format!("{message}: {}", reason.text)),
+            None => self.redactor.text(&message),
+        }
+    }
+
+    /// Writes the progress of an action, if it changed.
+    async fn write_progress(&mut self, message: &str, progress: &Progress) {
         if let Some(objects) = progress.rendered_objects() {
             self.pending.mark_rendered(objects);
         }
-        let message = progress.message().unwrap_or_default();
-        self.pending.set_progress(&message);
+        self.pending.set_progress(message);
+        if progress.awaited().is_some() {
+            self.pending.mark_progressing(message);
+        }
+        if self.current.status.as_ref() == Some(&self.pending.status) {
+            return;
+        }
         if let Err(error) = self.write_status().await {
             tracing::debug!(%error, "failed to write progress status");
-        }
-        tokio::select! {
-            biased;
-            result = &mut action => result,
-            () = &mut superseded => Err(ReconcileError::Superseded),
         }
     }
 
@@ -235,7 +272,9 @@ impl Reconcile {
     fn hide_secret_names(&self, inventory: &mut Vec<InventoryEntry>) -> usize {
         let all = inventory.len();
         let release = self.observed.plugin.release_name();
-        inventory.retain(|entry| !self.redactor.is_secret_name(&entry.name, release));
+        let names: Vec<&str> = inventory.iter().map(|entry| entry.name.as_str()).collect();
+        let mut secret = self.redactor.secret_names(&names, release).into_iter();
+        inventory.retain(|_| secret.next() != Some(true));
         all - inventory.len()
     }
 

@@ -18,6 +18,7 @@ use crate::events::PluginEvent;
 use crate::key::Key;
 use crate::lifecycle::is_deleted;
 use crate::observed::{RetryState, object_text};
+use crate::redact::Redactor;
 
 impl Reconcile {
     /// Returns whether the deleted plugin was released.
@@ -32,10 +33,11 @@ impl Reconcile {
             return false;
         }
         let objects = act::inventory_summary(&self.observed.status.inventory);
-        let event = match self.uninstall(force).await {
+        let uninstalled = self.uninstall(force).await;
+        let event = match uninstalled.map_err(|error| self.redactor.error(error)) {
             Ok(kept) => PluginEvent::normal(
                 EventReason::Removed,
-                removed_message(&self.observed.plugin, &kept),
+                removed_message(&self.observed.plugin, &kept, &self.redactor),
             ),
             Err(ReconcileError::Superseded) => {
                 self.record_error(ReconcileError::Superseded);
@@ -129,7 +131,7 @@ fn id_text(id: &ObjectId) -> String {
 }
 
 /// Says what was removed and names what was not.
-fn removed_message(plugin: &Plugin, kept: &[KeptObject]) -> String {
+fn removed_message(plugin: &Plugin, kept: &[KeptObject], redactor: &Redactor) -> String {
     let message = "the release was uninstalled";
     let kept = kept
         .iter()
@@ -140,5 +142,5 @@ fn removed_message(plugin: &Plugin, kept: &[KeptObject]) -> String {
     if kept.is_empty() {
         return message.to_owned();
     }
-    format!("{message}; kept: {}", kept.join(", "))
+    format!("{message}; kept: {}", redactor.text(&kept.join(", ")))
 }

@@ -221,3 +221,48 @@ async fn a_server_that_does_not_respond_has_an_event_on_one_line() {
     assert!(note.contains(&format!("127.0.0.1:{port}")), "{note}");
     harness.close().await;
 }
+
+/// It overflowed the stack of the controller.
+#[tokio::test]
+async fn a_path_of_too_many_levels_is_reported() {
+    let harness = Harness::new().await;
+    let map = json!({"metadata": {"name": "tiny"}, "data": {"k": "v"}});
+    let map = serde_json::from_value(map).unwrap();
+    let maps = harness.config_maps();
+    maps.create(&Default::default(), &map).await.unwrap();
+    let path = vec!["v"; 1000].join(".");
+    let from = json!({"kind": "ConfigMap", "name": "tiny", "key": "k", "targetPath": path});
+    harness
+        .create("web", "config", json!({"valuesFrom": [from]}))
+        .await;
+    let words = ["ConfigMap tiny", "100 levels"];
+    check_reported(&harness, "web", "InvalidPath", "Failed", &words).await;
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn the_health_of_an_object_that_quotes_a_secret_is_redacted() {
+    let harness = Harness::new().await;
+    let child = "{apiVersion: outrigger.dev/v1beta1, kind: Plugin, metadata: {name: child}, \
+                 spec: {repo: \"{{ .Values.token }}\"}}";
+    let files = [("child.yaml", child)];
+    charts::write(harness.charts.path(), "parent", "1.0.0", &files);
+    let secret = json!({"metadata": {"name": "token"}, "stringData": {"values.yaml": "token: hunter2-hunter2"}});
+    let secret = serde_json::from_value(secret).unwrap();
+    let secrets = harness.objects("v1", "Secret");
+    secrets.create(&Default::default(), &secret).await.unwrap();
+    let spec = json!({"valuesFrom": [{"kind": "Secret", "name": "token", "key": "values.yaml"}]});
+    harness.create("web", "parent", spec).await;
+    let message = harness.until_reason("child", "RepositoryMissing").await;
+    assert!(message.contains("hunter2-hunter2"), "{message}");
+    let is_quoted = |plugin: &outrigger_api::plugin::Plugin| {
+        let healthy = plugin.condition("Healthy");
+        healthy.is_some_and(|healthy| healthy.message.contains("does not exist"))
+    };
+    let plugin = harness.until("web", is_quoted).await;
+    let text = serde_json::to_string(&plugin).unwrap();
+    assert!(!text.contains("hunter2"), "{text}");
+    let events = harness.events("web").await;
+    assert!(!format!("{events:?}").contains("hunter2"), "{events:?}");
+    harness.close().await;
+}

@@ -115,3 +115,27 @@ async fn a_deadline_that_an_earlier_revision_exceeded_does_not_fail_the_fix() {
     assert_eq!(fixed.phase(), Phase::Ready, "{:#?}", fixed.status);
     harness.close().await;
 }
+
+/// The condition Healthy was that of the revision before, and the message that of the Deployment only.
+#[tokio::test]
+async fn an_upgrade_that_can_be_rolled_back_reports_why_its_pods_are_not_ready() {
+    let harness = Harness::new().await;
+    let spec = json!({"rollback": true, "timeout": "60s"});
+    harness.create("web", "web", spec).await;
+    harness.until_ready("web").await;
+    harness.patch("web", simulate("crash-loop")).await;
+    let is_explained = |plugin: &outrigger_api::plugin::Plugin| {
+        let ready = plugin.condition("Ready");
+        ready.is_some_and(|ready| ready.message.contains("CrashLoopBackOff"))
+    };
+    let plugin = harness.until("web", is_explained).await;
+    assert_eq!(plugin.phase(), Phase::Upgrading);
+    let healthy = plugin.condition("Healthy").unwrap();
+    assert_eq!(healthy.reason, "Progressing");
+    assert_eq!(
+        healthy.status,
+        outrigger_api::condition::ConditionStatus::False
+    );
+    assert!(healthy.message.contains("CrashLoopBackOff"), "{healthy:?}");
+    harness.close().await;
+}

@@ -66,7 +66,7 @@ fn check_object(object: &Object, live: &Value) -> Result<(), Rejection> {
             continue;
         };
         if desired != live && !is_empty_value(desired) && !is_empty_value(live) {
-            return Err(reject(object, pointer, live, desired));
+            return Err(reject(object, pointer));
         }
     }
     if id.group() == "batch" && id.kind == "Job" {
@@ -88,18 +88,16 @@ fn check_job(object: &Object, live: &Value) -> Result<(), Rejection> {
                 && same["image"] != container["image"]
             {
                 let field = format!("{path}/{at}/image");
-                return Err(reject(object, &field, &same["image"], &container["image"]));
+                return Err(reject(object, &field));
             }
         }
     }
     Ok(())
 }
 
-fn reject(object: &Object, pointer: &str, before: &Value, after: &Value) -> Rejection {
+fn reject(object: &Object, pointer: &str) -> Rejection {
     Rejection::ImmutableField {
         object: Box::new(object.id().clone()),
         field: pointer.replace('/', "."),
-        before: before.to_string(),
-        after: after.to_string(),
     }
 }

@@ -16,12 +16,13 @@ pub enum Rejection {
         verb: &'static str,
         objects: Vec<ObjectId>,
     },
-    #[error("{object} cannot be updated: {field} is immutable (live: {before}, desired: {after})")]
+    /// Does not quote the values: the live one may come from a Secret that has changed since.
+    #[error(
+        "{object} cannot be updated: {field} is immutable, and the desired value differs from the live one"
+    )]
     ImmutableField {
         object: Box<ObjectId>,
         field: String,
-        before: String,
-        after: String,
     },
 }
 

@@ -40,6 +40,24 @@ pub(crate) struct ValuesFlags {
 }
 
 impl ValuesFlags {
+    /// Refuses expressions that end where more is expected, which Helm ignores.
+    pub(crate) fn ensure_complete(&self) -> anyhow::Result<()> {
+        let options = self.without_files();
+        let checked = options.check_complete();
+        checked.map_err(|error| UsageError(error.to_string()).into())
+    }
+
+    fn without_files(&self) -> ValuesOptions {
+        ValuesOptions {
+            files: Vec::new(),
+            json: self.set_json.clone(),
+            set: self.set.clone(),
+            string: self.set_string.clone(),
+            file: self.set_file.clone(),
+            literal: self.set_literal.clone(),
+        }
+    }
+
     /// Reads the files and merges all values in Helm's order. An expression that is not valid is a usage error, a file
     /// is not.
     pub(crate) fn merge(&self, profile: Profile) -> anyhow::Result<Map> {
@@ -49,11 +67,7 @@ impl ValuesFlags {
         }
         let options = ValuesOptions {
             files,
-            json: self.set_json.clone(),
-            set: self.set.clone(),
-            string: self.set_string.clone(),
-            file: self.set_file.clone(),
-            literal: self.set_literal.clone(),
+            ..self.without_files()
         };
         let mut is_readable = true;
         let merged = options.merge(profile, &mut |path| {

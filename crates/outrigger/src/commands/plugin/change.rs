@@ -73,6 +73,17 @@ impl<'a> Outcome<'a> {
         self.condition == Some(WaitCondition::Deleted)
     }
 
+    /// What is printed about a plugin. The controller does nothing about one that is suspended.
+    fn action(&self, plugin: &Plugin, is_awaited: bool) -> &'a str {
+        if self.note(plugin).is_some() {
+            "configured"
+        } else if is_awaited {
+            self.done
+        } else {
+            self.requested
+        }
+    }
+
     /// What the user should know about a changed plugin before it is waited for, which would fail.
     fn note(&self, plugin: &Plugin) -> Option<String> {
         let awaits_controller = self.condition.is_some() && !self.is_deletion();
@@ -141,14 +152,10 @@ impl ChangeFlags {
                 plugins => printer.value(format, &plugins),
             };
         }
-        let action = if condition.is_some() {
-            outcome.done
-        } else {
-            outcome.requested
-        };
         let suffix = if self.dry_run { " (dry run)" } else { "" };
         for plugin in plugins {
             let (namespace, name) = progress::key(plugin);
+            let action = outcome.action(plugin, condition.is_some());
             printer.line(&format!("plugin {namespace}/{name} {action}{suffix}"))?;
         }
         Ok(())
@@ -212,6 +219,17 @@ mod tests {
             outcome.note(&serde_json::from_value(plugin).unwrap())
         };
         let suspended = || json!({SUSPEND: "true"});
+        let action = |annotations: Value| {
+            let plugin = json!({
+                "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "spec": {},
+                "metadata": {"name": "web", "namespace": "default", "annotations": annotations},
+            });
+            let outcome = Outcome::new("disabled", WaitCondition::Disabled);
+            let outcome = outcome.requested("is being disabled");
+            outcome.action(&serde_json::from_value(plugin).unwrap(), false)
+        };
+        assert_eq!(action(suspended()), "configured");
+        assert_eq!(action(json!({})), "is being disabled");
         for condition in [WaitCondition::Ready, WaitCondition::Disabled] {
             let changed = Outcome::new("changed", condition);
             assert_eq!(

@@ -101,11 +101,13 @@ impl Row for WideRow {
 }
 
 fn version(plugin: &Plugin) -> String {
-    let version = plugin
-        .status
-        .as_ref()
-        .and_then(|status| status.version.clone());
-    version.unwrap_or_else(|| "-".to_owned())
+    installed_version(plugin).unwrap_or("-").to_owned()
+}
+
+/// The version of the installed chart. The status also has that of a first installation which failed.
+pub(super) fn installed_version(plugin: &Plugin) -> Option<&str> {
+    let status = plugin.status.as_ref()?;
+    status.revision.and(status.version.as_deref())
 }
 
 fn plugin_age(plugin: &Plugin) -> String {
@@ -175,4 +177,24 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         return printer.list(format, &rows().map(WideRow).collect::<Vec<_>>());
     }
     printer.list(format, &rows().map(PluginRow).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_plugin_that_was_never_installed_has_no_version() {
+        let plugin = |revision: Option<i64>| {
+            let plugin = json!({
+                "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "web"}, "spec": {},
+                "status": {"phase": "Failed", "version": "1.2.3", "revision": revision},
+            });
+            serde_json::from_value::<Plugin>(plugin).unwrap()
+        };
+        assert_eq!(version(&plugin(None)), "-");
+        assert_eq!(version(&plugin(Some(1))), "1.2.3");
+    }
 }

@@ -10,7 +10,7 @@ use outrigger_api::annotation::ROLLBACK;
 use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_api::reason::Reason;
 use outrigger_controller::{Options, PreviewError, preview};
-use outrigger_release::{Cluster, Plan, Record, Revision, Status};
+use outrigger_release::{ChartSummary, Cluster, Plan, Record, Revision, Status};
 use serde_json::{Map, Value};
 
 use super::change::{ChangeFlags, Outcome, ensure_valid};
@@ -102,6 +102,9 @@ pub(super) async fn roll_back(
         Ok(record) => record,
         Err(error) => return Err(explain_missing(&cluster, &plugin, error).await),
     };
+    if let Some(text) = failed_note(record.revision, record.info.status) {
+        note(&text);
+    }
     if !plugin.spec.values_from.is_empty() {
         note("values from ConfigMaps and Secrets are not rolled back");
     }
@@ -127,6 +130,13 @@ pub(super) async fn roll_back(
         revision,
         has_changed,
     })
+}
+
+/// What the user should know about a revision that is returned to by its number. As in Helm, it may be a failed one.
+fn failed_note(revision: u32, status: Status) -> Option<String> {
+    let text =
+        || format!("revision {revision} failed when it was installed; it is restored as requested");
+    (status == Status::Failed).then(text)
 }
 
 /// Explains why a revision cannot be read. If there are others, it says how to list them.
@@ -177,17 +187,46 @@ async fn ensure_available(
                 "use {command} with the repository that it came from"
             ))
         }
-        Err(error) if error.reason == Some(Reason::ChartNotFound) => {
-            let message = format!(
-                "revision {revision} cannot be restored: its chart is not in the repository of the plugin: {error}"
-            );
-            let version = restored.spec.version.as_deref().unwrap_or("VERSION");
-            let command = upgrade_command(restored, version);
-            Err(anyhow!(message)).hint(format!("if it came from another one, use {command}"))
+        Err(error)
+            if matches!(
+                error.reason,
+                Some(Reason::ChartNotFound | Reason::WrongChart)
+            ) =>
+        {
+            let chart = record.chart.summary();
+            Err(anyhow!(not_in_source(restored, revision, chart))).hint(format!(
+                "use {} with the repository that it came from, or `outrigger plugin upgrade {} -n {} CHART` with the \
+                 directory, archive or URL of chart {} {}",
+                upgrade_command(restored, &chart.version),
+                restored.name(),
+                restored.namespace(),
+                chart.name,
+                chart.version,
+            ))
         }
         // Other errors may be those of this machine, which is not where the controller fetches charts.
         _ => Ok(()),
     }
+}
+
+/// Why the chart of a revision was not found, with the source that the plugin has now.
+fn not_in_source(restored: &Plugin, revision: u32, chart: &ChartSummary) -> String {
+    let source = match restored
+        .spec
+        .repo
+        .as_deref()
+        .filter(|repo| !repo.is_empty())
+    {
+        Some(repo) => outrigger_repository::redacted(repo),
+        None => "any Repository".to_owned(),
+    };
+    format!(
+        "revision {revision} cannot be restored: it was installed from chart {} {}, which is not in {source}, the current \
+         source of plugin {}",
+        chart.name,
+        chart.version,
+        restored.name()
+    )
 }
 
 fn upgrade_command(plugin: &Plugin, version: &str) -> String {
@@ -294,7 +333,6 @@ fn restrict(values: &Map<String, Value>, paths: &Map<String, Value>) -> Map<Stri
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
-    use outrigger_release::ChartSummary;
     use serde_json::json;
 
     use super::*;
@@ -329,6 +367,32 @@ mod tests {
         assert_eq!(last_successful(&history, true), Some(1));
         let failed = [revision(1, Status::Deployed), revision(2, Status::Failed)];
         assert_eq!(last_successful(&failed, false), Some(1));
+    }
+
+    #[test]
+    fn a_revision_of_another_chart_is_named_with_its_chart() {
+        let plugin = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "m"},
+            "spec": {"repo": "file:///charts/storage"},
+        });
+        let chart = ChartSummary {
+            name: "metrics".to_owned(),
+            version: "0.7.1".to_owned(),
+            ..ChartSummary::default()
+        };
+        assert_eq!(
+            not_in_source(&serde_json::from_value(plugin).unwrap(), 1, &chart),
+            "revision 1 cannot be restored: it was installed from chart metrics 0.7.1, which is not in \
+             file:///charts/storage, the current source of plugin m"
+        );
+    }
+
+    /// Helm allows it too, but only because it was asked for by number.
+    #[test]
+    fn a_rollback_to_a_failed_revision_has_a_note() {
+        assert_eq!(failed_note(2, Status::Deployed), None);
+        let note = failed_note(2, Status::Failed).unwrap();
+        assert!(note.starts_with("revision 2 failed"), "{note}");
     }
 
     #[test]

@@ -9,11 +9,12 @@ use kube::{Api, ResourceExt as _};
 use outrigger_api::annotation::SUSPEND;
 use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::plugin::{Phase, Plugin, ValuesKind};
+use outrigger_api::reason::Reason;
 use serde_json::Value;
 
 use super::connect::Connection;
 use super::dependents;
-use super::list::{phase_color, phase_text};
+use super::list::{installed_version, phase_color, phase_text};
 use super::origin::Origin;
 use super::read_args::ReadArgs;
 use super::release;
@@ -64,7 +65,7 @@ async fn revision(connection: &Connection, plugin: &Plugin) -> Option<String> {
     if let Some(revision) = status.revision {
         return Some(revision.to_string());
     }
-    if status.phase != Phase::Failed {
+    if status.phase != Phase::Failed || has_foreign_release(plugin) {
         return None;
     }
     let last = async {
@@ -74,6 +75,12 @@ async fn revision(connection: &Connection, plugin: &Plugin) -> Option<String> {
     };
     let last = tokio::time::timeout(READ_TIMEOUT, last).await.ok()??;
     Some(format!("{} ({})", last.revision, last.status))
+}
+
+/// Whether the release belongs to another plugin.
+fn has_foreign_release(plugin: &Plugin) -> bool {
+    let ready = plugin.condition("Ready");
+    ready.is_some_and(|ready| ready.has_reason(&[Reason::ReleaseConflict]))
 }
 
 /// The events about a plugin, oldest first. None if they cannot be read: they are an addition.
@@ -155,7 +162,10 @@ fn fields(plugin: &Plugin, dependents: &str, revision: String) -> Vec<Field> {
                 .unwrap_or_default(),
         ),
         Field::new("Requested", requested),
-        Field::new("Version", status.version.unwrap_or_default()),
+        Field::new(
+            "Version",
+            installed_version(plugin).unwrap_or_default().to_owned(),
+        ),
         Field::new("App version", status.app_version.unwrap_or_default()),
         Field::new("Release", release),
         Field::new("Revision", revision),
@@ -306,6 +316,22 @@ mod tests {
             .filter_map(|line| line.split_whitespace().next());
         let expected = ["Ready", "Fetched", "Rendered", "Applied", "Healthy"];
         assert_eq!(printed.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn the_revision_of_another_plugin_is_not_shown() {
+        let plugin = |reason: &str| {
+            let plugin = json!({
+                "apiVersion": "outrigger.dev/v1beta1", "kind": "Plugin", "metadata": {"name": "web"}, "spec": {},
+                "status": {"phase": "Failed", "conditions": [{
+                    "type": "Ready", "status": "False", "reason": reason, "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }]},
+            });
+            serde_json::from_value::<Plugin>(plugin).unwrap()
+        };
+        assert!(has_foreign_release(&plugin("ReleaseConflict")));
+        assert!(!has_foreign_release(&plugin("ApplyFailed")));
     }
 
     #[test]

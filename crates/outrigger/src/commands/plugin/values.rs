@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::commands::chart::values::ValuesFlags;
 
-/// The values that the flags set.
+/// The values that the flags set. An expression that Helm would ignore is a usage error.
 pub(super) fn from_flags(flags: &ValuesFlags) -> anyhow::Result<Map<String, Value>> {
+    flags.ensure_complete()?;
     let merged = flags.merge(Profile::Helm4)?;
     let text = json::encode(&GoValue::Map(merged), false).map_err(anyhow::Error::msg)?;
     Ok(serde_json::from_slice(&text)?)
@@ -45,6 +46,21 @@ mod tests {
         assert!(remove(map, "d.e"));
         assert!(!remove(map, "d.x") && !remove(map, "d.f.g"));
         assert_eq!(values, json!({"d": {"f": 2}}));
+    }
+
+    /// It was dropped, and the command succeeded.
+    #[test]
+    fn an_incomplete_expression_is_a_usage_error() {
+        let flags = ValuesFlags {
+            set: vec!["a[0=3".to_owned()],
+            ..ValuesFlags::default()
+        };
+        let error = from_flags(&flags).unwrap_err();
+        assert!(error.is::<crate::report::UsageError>());
+        assert_eq!(
+            error.to_string(),
+            r#"failed parsing --set data: "a[0=3" ends unexpectedly"#
+        );
     }
 
     #[test]
