@@ -22,8 +22,8 @@ pub(super) async fn bound_often(target: &Target) -> anyhow::Result<String> {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "large"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}],
         });
-        let created = target.post(&format!("{RBAC}/rolebindings"), &binding);
-        created.await?.expect(&[201])?;
+        let path = format!("{RBAC}/rolebindings");
+        target.post(&path, &binding).await?.expect(&[201])?;
     }
     let denied =
         (0..200).map(|_| as_bob(target, "GET", "/api/v1/namespaces/default/secrets/x", ""));
