@@ -197,8 +197,6 @@ fn position(trigram: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
-
     use super::*;
 
     #[test]
@@ -229,10 +227,7 @@ mod tests {
         };
         assert_eq!(search("nothing to be found here"), Some(0));
         let text = "job failed: v012345 is not valid, v065000 neither";
-        let started_at = Instant::now();
         assert!(search(text).is_some_and(|found| found >= 2));
-        // Generous: a build without optimization takes 100 ms.
-        assert!(started_at.elapsed() < Duration::from_secs(2));
     }
 
     #[test]
