@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::condition::Condition;
 use crate::flow_status::{DelegationLease, FlowStatus, HookStatus};
 use crate::machine::MachineAccess;
-use crate::pattern::VERSION_OR_EMPTY;
+use crate::pattern::{DNS_LABEL_OR_ALL, VERSION_OR_EMPTY};
 use crate::repository::SecretReference;
 
 mod features;
@@ -21,6 +21,12 @@ mod validation;
 pub use features::{ANY_OPERATOR, Delegation, Features, File, Upgrade};
 pub use kubernetes::{KubeProxy, KubeProxyMode, PodNetwork};
 pub use validation::validate;
+
+/// The key of a kubeconfig in its Secret.
+pub const KUBECONFIG_KEY: &str = "kubeconfig";
+
+/// The item of `spec.pluginNamespaces` that allows all namespaces.
+pub const ALL_NAMESPACES: &str = "*";
 
 /// The finalizer that keeps a Cluster until it is removed from its machines.
 pub const FINALIZER: &str = "outrigger.dev/cluster";
@@ -110,6 +116,11 @@ pub struct ClusterSpec {
     /// Secret with the kubeconfig of an imported cluster
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubeconfig_secret_ref: Option<SecretReference>,
+    /// Namespaces whose plugins may target this cluster by name, with the rights of its kubeconfig; `*` for all. Defaults to
+    /// the namespace of the Secret with the kubeconfig
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1000), inner(length(min = 1, max = 63), regex(pattern = DNS_LABEL_OR_ALL)))]
+    pub plugin_namespaces: Vec<String>,
     #[serde(default)]
     pub features: Features,
     /// Arguments of the container runtime
@@ -131,6 +142,14 @@ pub struct ClusterSpec {
     /// Arguments of schedulers
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scheduler_extra_args: BTreeMap<String, String>,
+}
+
+impl Cluster {
+    /// The Secret with the kubeconfig, if there is one: that of an imported cluster, or the one that the provider wrote.
+    pub fn kubeconfig_secret_ref(&self) -> Option<&SecretReference> {
+        let installed = || self.status.as_ref()?.kubeconfig_secret_ref.as_ref();
+        self.spec.kubeconfig_secret_ref.as_ref().or_else(installed)
+    }
 }
 
 /// How a cluster comes to be.

@@ -30,6 +30,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
     vec![
         finish(&Plugin::crd(), |schema| {
             add_rules(schema, "", &rules::spec());
+            add_rules(schema, "/properties/cluster", &rules::cluster());
             add_rules(
                 schema,
                 "/properties/valuesFrom/items",

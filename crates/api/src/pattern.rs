@@ -3,6 +3,9 @@
 /// An RFC 1123 label, such as the name of a namespace.
 pub(crate) const DNS_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
+/// A label, or `*`.
+pub(crate) const DNS_LABEL_OR_ALL: &str = r"^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$";
+
 /// An RFC 1123 subdomain, such as the name of a Helm release.
 pub(crate) const DNS_NAME: &str =
     r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";

@@ -37,7 +37,7 @@ pub const CLUSTER: &[Rule] = &[
         resources: &["plugins"],
         names: &[],
         verbs: &["get", "list", "watch", "patch", "delete"],
-        why: "reconcile plugins, add finalizers, remove dependents with outrigger.dev/cascade",
+        why: "reconcile plugins, add finalizers and owner references, remove dependents with outrigger.dev/cascade",
     },
     Rule {
         need: Need::Always,

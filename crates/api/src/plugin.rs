@@ -205,14 +205,20 @@ pub struct FileOverride {
     pub content: String,
 }
 
-/// The Secret with the kubeconfig of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+/// A Cluster, or the Secret with the kubeconfig of a cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterReference {
-    /// Name of the Secret, in the namespace of the plugin
+    /// Name of the Cluster, whose `spec.pluginNamespaces` must allow the namespace of the plugin. The plugin is deleted
+    /// with it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
-    pub secret_name: String,
-    /// Key of the kubeconfig. Defaults to `kubeconfig`
+    pub name: Option<String>,
+    /// Name of the Secret with the kubeconfig, in the namespace of the plugin
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub secret_name: Option<String>,
+    /// Key of the kubeconfig in the Secret. Defaults to `kubeconfig`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }

@@ -201,6 +201,10 @@ impl Controller {
     }
 
     fn spawn_plugin(&mut self, key: &Key, now: Instant) -> Option<Id> {
+        if !self.clusters.clusters.has_synced() && self.index.is_in_named_cluster(key) {
+            // Whether its cluster exists is known when they are listed, which enqueues it again.
+            return None;
+        }
         self.index.elect_release_owner(key);
         let Some(observed) = self.index.observe(key, now) else {
             self.ctx.options.metrics.forget(key);

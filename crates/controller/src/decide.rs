@@ -17,6 +17,7 @@ use crate::graph;
 use crate::health_rules;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
+use crate::named_cluster::Unavailable;
 use crate::observed::{Observed, ObservedDependency, ObservedObjects};
 use crate::version_range::{self, InvalidRange};
 
@@ -39,6 +40,8 @@ pub(crate) enum Decision {
     Reject(Cause),
     /// A dependency is not ready.
     Wait(Cause),
+    /// The cluster that the plugin targets by name cannot be used yet, or no longer.
+    AwaitCluster(Cause),
     /// Only its health is reported.
     Suspended,
     /// Fetch the chart and the values. If `blocked`, the plugin is installed but must not be changed now.
@@ -68,6 +71,9 @@ pub(crate) fn decision(observed: &Observed) -> Decision {
     }
     if let Some(cause) = rejection(observed) {
         return Decision::Reject(cause);
+    }
+    if let Some(unavailable) = &observed.unavailable {
+        return Decision::AwaitCluster(unavailable.cause());
     }
     let is_installed = is_installed(observed);
     match blocked_by_dependencies(observed) {
@@ -100,6 +106,11 @@ fn removal(observed: &Observed) -> Decision {
             Decision::Disabled
         };
     }
+    let unavailable = observed.unavailable.as_ref();
+    if unavailable.is_some_and(Unavailable::is_gone) {
+        // Nothing can be uninstalled, so that nothing is waited for.
+        return Decision::Uninstall { force: false };
+    }
     if plugin.spec.required {
         let message = "plugin is required; set spec.required to false to remove it";
         return Decision::BlockRemoval {
@@ -113,12 +124,28 @@ fn removal(observed: &Observed) -> Decision {
     if let Some(blocked) = blocked_by_dependents(observed) {
         return blocked;
     }
-    match foreign_owner(observed) {
-        Some(owner) => Decision::Disown {
+    match (foreign_owner(observed), refusal(observed)) {
+        (Some(owner), _) => Decision::Disown {
             owner: owner.clone(),
         },
-        None => Decision::Uninstall { force: false },
+        (None, Some(Cause { reason, message })) => {
+            let message = format!(
+                "{message}, so that the release can be uninstalled, or annotate the plugin with {FORCE}=true"
+            );
+            Decision::BlockRemoval {
+                cause: Cause::new(reason, message),
+                cascade: Vec::new(),
+            }
+        }
+        (None, None) => Decision::Uninstall { force: false },
     }
+}
+
+/// Why the plugin may not use the cluster that it targets by name.
+fn refusal(observed: &Observed) -> Option<Cause> {
+    let unavailable = observed.unavailable.as_ref();
+    let refusal = unavailable.filter(|unavailable| unavailable.is_refusal());
+    refusal.map(Unavailable::cause)
 }
 
 /// The plugin that owns the release, if it is another one.
@@ -204,7 +231,7 @@ fn rejection(observed: &Observed) -> Option<Cause> {
         );
         return Some(Cause::new(Reason::ReleaseConflict, message));
     }
-    cycle(observed)
+    refusal(observed).or_else(|| cycle(observed))
 }
 
 fn cycle(observed: &Observed) -> Option<Cause> {
@@ -227,7 +254,7 @@ fn immutable_change(observed: &Observed) -> Option<Cause> {
     let (plugin, status) = (&observed.plugin, &observed.status);
     let kind_text = |kind: PluginKind| format!("{kind:?}").to_lowercase();
     let cluster_text = |cluster: Option<&ClusterReference>| {
-        cluster.map_or_else(|| "local".to_owned(), |cluster| cluster.secret_name.clone())
+        cluster.map_or_else(|| "local".to_owned(), ToString::to_string)
     };
     let installed_cluster = status.kind.map(|_| cluster_text(status.cluster.as_ref()));
     let fields = [

@@ -202,6 +202,10 @@ impl From<target::Error> for ReconcileError {
             target::Error::Cluster(error) => {
                 Self::from_release(APPLIED, Reason::ClusterFailed, &error)
             }
+            target::Error::Unavailable(unavailable) if unavailable.is_refusal() => {
+                Self::Rejected(unavailable.cause())
+            }
+            target::Error::Unavailable(unavailable) => Self::Wait(unavailable.cause()),
             target::Error::ReadSecret { .. } => Self::unreachable(READY, &error),
             error if error.is_missing() => {
                 Self::Wait(Cause::new(Reason::ClusterMissing, error.to_string()))

@@ -1,5 +1,7 @@
 //! The index of all plugins. Pure: applies watch events, and returns the plugins to reconcile because of them.
 
+mod clusters;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,12 +15,13 @@ use crate::graph;
 use crate::key::Key;
 use crate::lifecycle::{has_finalizer, is_deleted, is_removing};
 use crate::lineage::Lineage;
+use crate::named_cluster::{self, NamedCluster};
 use crate::objects::{ChildPlugin, InstalledRecord, Kind, ObjectHealth, Objects, ObservedObject};
 use crate::observed::{
     Dependent, Observed, ObservedDependency, ObservedObjects, RetryState, modified_text,
 };
 use crate::pending_status;
-use crate::references::{self, References};
+use crate::references::{self, Reference, References};
 use crate::release_claims::ReleaseClaims;
 use crate::release_ref::{ClusterRef, RELEASE_NAME, RELEASE_NAMESPACE, ReleaseRef};
 use crate::status;
@@ -42,6 +45,8 @@ pub(crate) struct Index {
     releases: ReleaseClaims,
     /// The plugins that are objects of a release.
     children: HashMap<ReleaseRef, BTreeSet<Key>>,
+    /// The Clusters that plugins can target by name.
+    clusters: HashMap<String, NamedCluster>,
     pub(crate) references: References,
     pub(crate) objects: Objects,
 }
@@ -239,16 +244,16 @@ impl Index {
 
     /// The kinds of the objects of all plugins, and of their release records.
     pub(crate) fn used_kinds(&self) -> BTreeSet<(ClusterRef, Kind)> {
-        self.plugins
-            .values()
-            .flat_map(Entry::watched_kinds)
-            .collect()
+        let entries = self.plugins.values();
+        let entries = entries.filter(|entry| self.unavailable(&entry.plugin).is_none());
+        entries.flat_map(Entry::watched_kinds).collect()
     }
 
     /// The kinds of the objects of one plugin, and of its release records.
     pub(crate) fn kinds_of(&self, key: &Key) -> BTreeSet<(ClusterRef, Kind)> {
-        let entry = self.plugins.get(key).into_iter();
-        entry.flat_map(Entry::watched_kinds).collect()
+        let entry = self.plugins.get(key);
+        let entry = entry.filter(|entry| self.unavailable(&entry.plugin).is_none());
+        entry.into_iter().flat_map(Entry::watched_kinds).collect()
     }
 
     /// Decides which plugin owns the release that a plugin names, unless one does already: the one that installed it, or
@@ -257,16 +262,17 @@ impl Index {
         let Some(plugin) = self.plugin(key).cloned() else {
             return;
         };
-        let plugins = &self.plugins;
+        let (plugins, clusters) = (&self.plugins, &self.clusters);
         self.releases.elect(&ReleaseRef::of(&plugin), |key| {
             let entry = plugins.get(key)?;
             let plugin = &entry.plugin;
-            let is_installed = entry
-                .status()
-                .is_some_and(|status| status.revision.is_some());
+            let is_installed = entry.is_installed();
             let created = plugin.metadata.creation_timestamp.as_ref();
             let created = created.map(|time| time.0);
-            needs_release(plugin).then(|| (!is_installed, !has_finalizer(plugin), created))
+            // A plugin that its cluster refuses does not keep others from the release.
+            let may_claim = is_installed || !clusters::is_refused(clusters, plugin);
+            (needs_release(plugin) && may_claim)
+                .then(|| (!is_installed, !has_finalizer(plugin), created))
         });
     }
 
@@ -277,7 +283,13 @@ impl Index {
         let cluster = ClusterRef::of(plugin);
         let mut status = entry.status().cloned().unwrap_or_default();
         status.children = self.count_children(&status.inventory);
+        let named = match &cluster {
+            ClusterRef::Named(name) => self.clusters.get(name),
+            _ => None,
+        };
         Some(Observed {
+            unavailable: self.unavailable(plugin),
+            changed_owners: named_cluster::changed_owners(plugin, &status, named),
             key: key.clone(),
             plugin: Arc::clone(plugin),
             dependencies: self.observe_dependencies(key, plugin),
@@ -409,7 +421,14 @@ impl Index {
                 .insert(key.clone());
         }
         self.releases.add(ReleaseRef::of(plugin), key);
-        self.references.set(key, references::of(plugin));
+        self.set_references(key, plugin);
+    }
+
+    fn set_references(&mut self, key: &Key, plugin: &Plugin) {
+        let mut references = references::of(plugin);
+        let kubeconfig = clusters::kubeconfig(&self.clusters, plugin).and_then(Result::ok);
+        references.extend(kubeconfig.map(Reference::of_secret));
+        self.references.set(key, references);
     }
 
     fn remove_relations(&mut self, key: &Key, plugin: &Plugin) {
@@ -574,6 +593,11 @@ impl Index {
 impl Entry {
     fn status(&self) -> Option<&PluginStatus> {
         self.unwritten.as_ref().or(self.plugin.status.as_ref())
+    }
+
+    fn is_installed(&self) -> bool {
+        let status = self.status();
+        status.is_some_and(|status| status.revision.is_some())
     }
 
     /// The plugin, with the status that the controller knows if someone else changed it.

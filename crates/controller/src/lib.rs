@@ -31,6 +31,7 @@ mod lifecycle;
 mod lineage;
 mod metrics;
 mod mirror;
+mod named_cluster;
 mod objects;
 mod observe;
 mod observed;
@@ -94,7 +95,8 @@ pub struct Options {
     pub trust: Trust,
     /// Where the controller counts what it does.
     pub metrics: Arc<Metrics>,
-    /// How clusters and machines are reconciled. Without it, they are not.
+    /// How clusters and machines are reconciled. Without it, they are not, and neither are plugins that target a cluster by
+    /// name.
     pub clusters: Option<ClusterOptions>,
     /// The wall clock.
     pub now: fn() -> Timestamp,

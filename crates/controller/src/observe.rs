@@ -15,6 +15,7 @@ use crate::digest;
 use crate::error::ReconcileError;
 use crate::redact::{Redactor, SecretVersion};
 use crate::references::{ReadVersions, Reference};
+use crate::release_ref::ClusterRef;
 use crate::sources::SourceContent;
 use crate::target::Target;
 use crate::task;
@@ -23,7 +24,7 @@ use crate::values::{self, SourceObject, Values};
 /// The input that a resolution waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AwaitedInput {
-    Cluster(String),
+    Cluster(ClusterRef),
     Values(String),
     Source(String),
     /// A slot for a request to a source, and the requests that occupy the slots.
@@ -38,13 +39,10 @@ pub(crate) enum AwaitedInput {
 impl AwaitedInput {
     /// The input that is resolved first.
     pub(crate) fn first_of(plugin: &Plugin) -> Self {
-        let spec = &plugin.spec;
-        match (&spec.cluster, spec.repo.as_deref()) {
-            (Some(cluster), _) => {
-                Self::Cluster(format!("{}/{}", plugin.namespace(), cluster.secret_name))
-            }
-            (None, Some(repo)) => Self::Source(outrigger_repository::redacted(repo)),
-            (None, None) => Self::Source("the repositories".to_owned()),
+        match (ClusterRef::of(plugin), plugin.spec.repo.as_deref()) {
+            (ClusterRef::Local, Some(repo)) => Self::Source(outrigger_repository::redacted(repo)),
+            (ClusterRef::Local, None) => Self::Source("the repositories".to_owned()),
+            (cluster, _) => Self::Cluster(cluster),
         }
     }
 }
@@ -73,8 +71,7 @@ pub(crate) async fn resolve_inputs(
     read: &mut ReadVersions,
     report: ReportAwaited<'_>,
 ) -> Result<ResolvedInputs, ReconcileError> {
-    let target = ctx.targets.resolve(plugin).await?;
-    read.extend(target.read.clone());
+    let target = ctx.targets.resolve_reading(plugin, read).await?;
     let (values, size, salts, redactor) = resolve_values(ctx, plugin, read, report).await?;
     let content = fetch(ctx, plugin, report).await?;
     let image_registry = ctx.image_registry(plugin);

@@ -5,10 +5,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use outrigger_api::plugin::{Dependency, InventoryEntry, Plugin, PluginStatus};
 
 use crate::key::Key;
 use crate::lineage::Lineage;
+use crate::named_cluster::Unavailable;
 use crate::pods::PodReason;
 use crate::redact::Redactor;
 
@@ -33,6 +35,10 @@ pub(crate) struct Observed {
     pub(crate) dependents: Vec<Dependent>,
     /// The plugin that owns the release that this one names.
     pub(crate) release_owner: Option<Key>,
+    /// Why the cluster that it targets by name cannot be used.
+    pub(crate) unavailable: Option<Unavailable>,
+    /// The owner references that it is to have, if it has others.
+    pub(crate) changed_owners: Option<Vec<OwnerReference>>,
     pub(crate) lineage: Lineage,
     pub(crate) objects: ObservedObjects,
     pub(crate) retry: RetryState,

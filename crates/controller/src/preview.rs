@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use kube::{Api, Client};
+use outrigger_api::cluster::Cluster;
 use outrigger_api::plugin::Plugin;
 use outrigger_api::reason::Reason;
 use outrigger_api::repository::Repository;
@@ -17,8 +18,10 @@ use crate::act;
 use crate::conditions::Cause;
 use crate::context::Context;
 use crate::error::ReconcileError;
+use crate::named_cluster::NamedCluster;
 use crate::observe::{self, AwaitedReporter, ResolvedInputs};
 use crate::references::ReadVersions;
+use crate::release_ref::ClusterRef;
 use crate::sources::{Repositories, Sources};
 use crate::watches::{DEFAULTS_NAME, DEFAULTS_NAMESPACE, default_registry};
 
@@ -85,6 +88,13 @@ async fn resolve(
     };
     let (events, _) = mpsc::channel(1);
     let ctx = Context::new(client, options, sources, events);
+    if let ClusterRef::Named(name) = ClusterRef::of(plugin) {
+        let api: Api<Cluster> = Api::all(ctx.client.clone());
+        let cluster = api.get_opt(&name).await;
+        let cluster = cluster.map_err(|error| unreachable(&error))?;
+        let cluster = cluster.as_ref().map(NamedCluster::of);
+        ctx.targets.set_named(&name, cluster);
+    }
     ctx.set_cluster_registry(defaults.as_ref().and_then(default_registry));
     let ignore: AwaitedReporter = Arc::new(|_| ());
     let inputs = observe::resolve_inputs(&ctx, plugin, &mut ReadVersions::new(), &ignore).await?;

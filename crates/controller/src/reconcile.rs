@@ -125,6 +125,10 @@ impl Reconcile {
         if !matches!(decision, Decision::ResolveInputs { .. }) {
             self.ctx.resolutions.cancel(&self.observed.key);
         }
+        if let Err(error) = self.write_owners().await {
+            self.record_error(error);
+            return false;
+        }
         match decision {
             Decision::Ignore => return true,
             Decision::Disabled => self.pending.mark_disabled(),
@@ -135,12 +139,13 @@ impl Reconcile {
                 self.block_removal(&cause, &cascade).await;
             }
             Decision::Reject(cause) => {
-                let has_dependencies = !self.observed.dependencies.is_empty();
-                let unmet = decide::unmet_dependencies(&self.observed);
-                self.pending
-                    .set_dependencies(unmet.as_ref(), has_dependencies);
+                self.report_dependencies();
                 self.reject(&cause);
                 self.protect_deployed_revision().await;
+            }
+            Decision::AwaitCluster(cause) => {
+                self.report_dependencies();
+                self.pending.mark_waiting(&cause);
             }
             Decision::Suspended => self.mark_suspended(),
             Decision::Wait(cause) => {
@@ -157,6 +162,13 @@ impl Reconcile {
             }
         }
         false
+    }
+
+    fn report_dependencies(&mut self) {
+        let has_dependencies = !self.observed.dependencies.is_empty();
+        let unmet = decide::unmet_dependencies(&self.observed);
+        self.pending
+            .set_dependencies(unmet.as_ref(), has_dependencies);
     }
 
     /// Whether the plugin waits or failed, and this reconcile left its release alone.
@@ -316,8 +328,8 @@ impl Reconcile {
             AwaitedInput::Index(source) => self.wait_for_source(format!(
                 "waiting for the index of {source}, which is already being fetched"
             )),
-            AwaitedInput::Cluster(secret) => {
-                let message = format!("waiting for the cluster of Secret {secret} to answer");
+            AwaitedInput::Cluster(cluster) => {
+                let message = format!("waiting for {cluster} to answer");
                 self.pending
                     .mark_waiting(&Cause::new(Reason::Connecting, message));
             }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use outrigger_api::plugin::{Plugin, ValuesKind};
+use outrigger_api::plugin::{ClusterReference, Plugin, ValuesKind};
+use outrigger_api::repository::SecretReference;
 
 use crate::key::Key;
 
@@ -30,7 +31,17 @@ pub(crate) struct Reference {
     pub(crate) name: String,
 }
 
-/// Everything that a plugin references: sources of values, and the kubeconfig of its cluster.
+impl Reference {
+    pub(crate) fn of_secret(secret: &SecretReference) -> Self {
+        Self {
+            kind: ReferenceKind::Secret,
+            namespace: secret.namespace.clone(),
+            name: secret.name.clone(),
+        }
+    }
+}
+
+/// Everything that a plugin names as a reference: sources of values, and the Secret with the kubeconfig of its cluster.
 pub(crate) fn of(plugin: &Plugin) -> BTreeSet<Reference> {
     let namespace = plugin.namespace();
     let reference = |kind: ReferenceKind, name: &str| Reference {
@@ -42,9 +53,9 @@ pub(crate) fn of(plugin: &Plugin) -> BTreeSet<Reference> {
     let mut all: BTreeSet<Reference> = values
         .map(|from| reference(from.kind.into(), &from.name))
         .collect();
-    if let Some(cluster) = &plugin.spec.cluster {
-        all.insert(reference(ReferenceKind::Secret, &cluster.secret_name));
-    }
+    let cluster = plugin.spec.cluster.as_ref();
+    let secret = cluster.and_then(ClusterReference::secret);
+    all.extend(secret.map(|name| reference(ReferenceKind::Secret, name)));
     all
 }
 
@@ -65,9 +76,9 @@ pub(crate) struct References {
 }
 
 impl References {
-    /// Replaces the references of a plugin.
+    /// Replaces the references of a plugin, which it has yet to read.
     pub(crate) fn set(&mut self, key: &Key, references: BTreeSet<Reference>) {
-        self.remove(key);
+        self.forget(key);
         for reference in references {
             self.users.entry(reference).or_default().insert(key.clone());
         }

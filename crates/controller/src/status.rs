@@ -1,6 +1,6 @@
-//! Writes statuses and finalizers to the API server, as minimal merge patches.
+//! Writes statuses, finalizers and owner references to the API server, as minimal merge patches.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, OwnerReference};
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use kube::{Api, Client};
 use outrigger_api::annotation::{CASCADE, FORCE};
@@ -141,6 +141,23 @@ pub(crate) async fn set_finalizer(
             }
         }
     }
+    let api: Api<Plugin> = Api::namespaced(client.clone(), plugin.namespace());
+    let parameters = patch_params(FIELD_MANAGER);
+    api.patch(plugin.name(), &parameters, &Patch::Merge(&patch))
+        .await
+}
+
+/// Replaces the owner references. Fails with a conflict if the plugin has changed.
+pub(crate) async fn set_owners(
+    client: &Client,
+    plugin: &Plugin,
+    owners: &[OwnerReference],
+) -> Result<Plugin, kube::Error> {
+    let patch = json!({"metadata": {
+        "ownerReferences": owners,
+        "resourceVersion": plugin.metadata.resource_version,
+        "uid": plugin.metadata.uid,
+    }});
     let api: Api<Plugin> = Api::namespaced(client.clone(), plugin.namespace());
     let parameters = patch_params(FIELD_MANAGER);
     api.patch(plugin.name(), &parameters, &Patch::Merge(&patch))

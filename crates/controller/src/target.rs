@@ -1,5 +1,5 @@
-//! The cluster that a plugin is installed in, and the account: a kubeconfig from a Secret, an impersonated service
-//! account.
+//! The cluster that a plugin is installed in, and the account: a kubeconfig from a Secret, which a Cluster may name, an
+//! impersonated service account.
 //!
 //! A kubeconfig from a Secret may name a server and credentials, nothing else: one that would run programs or read local
 //! files is rejected.
@@ -19,6 +19,7 @@ use http::{HeaderName, HeaderValue, Request, Response};
 use k8s_openapi::api::core::v1::Secret;
 use kube::client::{Body, ClientBuilder};
 use kube::{Api, Client};
+use outrigger_api::cluster::KUBECONFIG_KEY;
 use outrigger_api::plugin::Plugin;
 use outrigger_release::{Cluster, ExistenceCache};
 use tokio::sync::Semaphore;
@@ -26,7 +27,8 @@ use tokio::sync::Semaphore;
 use self::foreign_responses::ReplaceForeignResponses;
 use self::kubeconfig::SecretKey;
 use crate::metrics::Metrics;
-use crate::references::{ReadVersion, Reference, ReferenceKind};
+use crate::named_cluster::{self, NamedCluster, Unavailable};
+use crate::references::{ReadVersions, Reference, ReferenceKind};
 use crate::release_ref::ClusterRef;
 use crate::trust::Trust;
 
@@ -76,6 +78,8 @@ pub(crate) enum Error {
         source: kube::Error,
     },
     #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    #[error(transparent)]
     Cluster(#[from] outrigger_release::Error),
 }
 
@@ -92,8 +96,6 @@ pub(crate) struct Target {
     pub(crate) cluster: Cluster,
     /// The version of its server.
     pub(crate) kube_version: String,
-    /// The Secret that the kubeconfig was read from.
-    pub(crate) read: Option<(Reference, ReadVersion)>,
 }
 
 /// The key of a cached cluster: the cluster, and the user to impersonate.
@@ -116,6 +118,8 @@ pub(crate) struct Targets {
     /// Which objects exist in the local cluster, according to the watches.
     existence: Arc<ExistenceCache>,
     clusters: Mutex<HashMap<CacheKey, CachedCluster>>,
+    /// The Clusters that plugins can target by name.
+    named: Mutex<HashMap<String, NamedCluster>>,
     remote_slots: Mutex<HashMap<ClusterRef, Arc<Semaphore>>>,
 }
 
@@ -133,8 +137,25 @@ impl Targets {
             trust,
             existence: Arc::default(),
             clusters: Mutex::default(),
+            named: Mutex::default(),
             remote_slots: Mutex::default(),
         }
+    }
+
+    /// Sets what is known about a Cluster; `None` if it does not exist. If that changed, its clients are dropped: its kubeconfig
+    /// may be another one.
+    pub(crate) fn set_named(&self, name: &str, cluster: Option<NamedCluster>) {
+        let mut named = self.lock_named();
+        if named.get(name) == cluster.as_ref() {
+            return;
+        }
+        match cluster {
+            Some(cluster) => drop(named.insert(name.to_owned(), cluster)),
+            None => drop(named.remove(name)),
+        }
+        let is_other =
+            |cluster: &ClusterRef| !matches!(cluster, ClusterRef::Named(other) if other == name);
+        self.lock().retain(|(cluster, _), _| is_other(cluster));
     }
 
     /// The slots for actions on a remote cluster. `None` for the local one, whose actions use those of the queue. A
@@ -157,30 +178,30 @@ impl Targets {
 
     /// Connects to the cluster of a plugin, as the service account that it names.
     pub(crate) async fn resolve(&self, plugin: &Plugin) -> Result<Target, Error> {
+        self.resolve_reading(plugin, &mut ReadVersions::new()).await
+    }
+
+    /// Like [`Self::resolve`]. Adds the Secret with the kubeconfig to `read`, also if it is not valid.
+    pub(crate) async fn resolve_reading(
+        &self,
+        plugin: &Plugin,
+        read: &mut ReadVersions,
+    ) -> Result<Target, Error> {
         let cluster_ref = ClusterRef::of(plugin);
         let user = self.account(plugin).map(|name| {
             let namespace = plugin.namespace();
             format!("system:serviceaccount:{namespace}:{name}")
         });
-        let (secret, read) = match &cluster_ref {
-            ClusterRef::Local => (None, None),
-            ClusterRef::Remote {
-                namespace, secret, ..
-            } => {
-                let (secret, read) = self.read_secret(namespace, secret).await?;
-                (Some(secret), Some(read))
-            }
-        };
-        let version = read.as_ref().and_then(|(_, version)| version.clone());
+        if let ClusterRef::Named(name) = &cluster_ref {
+            let named = self.lock_named();
+            named_cluster::kubeconfig(named.get(name), name, plugin.namespace())?;
+        }
         let key = (cluster_ref, user);
-        let cluster = self
-            .cached_or_connect(&key, version.unwrap_or_default(), secret.as_ref())
-            .await?;
+        let cluster = self.cached_or_connect(&key, read).await?;
         let kube_version = self.kube_version(&key, &cluster).await?;
         Ok(Target {
             cluster,
             kube_version,
-            read,
         })
     }
 
@@ -194,14 +215,14 @@ impl Targets {
 
     async fn remote_client(
         &self,
-        from: &SecretKey<'_>,
+        from: &SecretKey,
         secret: &Secret,
     ) -> Result<(Client, String), Error> {
         let config = kubeconfig::load(from, secret, self.trust.clusters).await?;
         let server = outrigger_repository::redacted(&config.cluster_url.to_string());
         let builder = ClientBuilder::try_from(config).map_err(|_| Error::InvalidKubeconfig {
-            namespace: from.namespace.to_owned(),
-            name: from.name.to_owned(),
+            namespace: from.namespace.clone(),
+            name: from.name.clone(),
         })?;
         let builder = builder.with_layer(&ReplaceForeignResponses);
         let client = builder.with_layer(&self.metrics.layer()).build();
@@ -224,34 +245,62 @@ impl Targets {
     }
 
     async fn client(&self, cluster_ref: &ClusterRef) -> Result<Client, Error> {
-        let ClusterRef::Remote {
-            namespace, secret, ..
-        } = cluster_ref
-        else {
-            return Ok(self.client.clone());
-        };
-        let (secret, (_, version)) = self.read_secret(namespace, secret).await?;
         let key = (cluster_ref.clone(), None);
-        let cluster = self
-            .cached_or_connect(&key, version.unwrap_or_default(), Some(&secret))
-            .await?;
+        let mut read = ReadVersions::new();
+        let cluster = self.cached_or_connect(&key, &mut read).await?;
         Ok(cluster.client().clone())
+    }
+
+    /// The Secret with the kubeconfig of a remote cluster.
+    fn kubeconfig(&self, cluster_ref: &ClusterRef) -> Result<Option<SecretKey>, Error> {
+        Ok(match cluster_ref {
+            ClusterRef::Local => None,
+            ClusterRef::Remote {
+                namespace,
+                secret,
+                key,
+            } => Some(SecretKey {
+                namespace: namespace.clone(),
+                name: secret.clone(),
+                key: key.clone(),
+            }),
+            ClusterRef::Named(name) => {
+                let named = self.lock_named();
+                let cluster = named.get(name);
+                let cluster = cluster.ok_or_else(|| Unavailable::NotFound(name.clone()))?;
+                let secret = cluster.kubeconfig()?;
+                Some(SecretKey {
+                    namespace: secret.namespace.clone(),
+                    name: secret.name.clone(),
+                    key: KUBECONFIG_KEY.to_owned(),
+                })
+            }
+        })
     }
 
     async fn cached_or_connect(
         &self,
         key: &CacheKey,
-        secret_version: String,
-        secret: Option<&Secret>,
+        read: &mut ReadVersions,
     ) -> Result<Cluster, Error> {
+        let remote = match self.kubeconfig(&key.0)? {
+            None => None,
+            Some(from) => {
+                let secret = self.read_secret(&from, read).await?;
+                Some((from, secret))
+            }
+        };
+        let secret = remote.as_ref().map(|(_, secret)| &secret.metadata);
+        let version = secret.and_then(|metadata| metadata.resource_version.clone());
+        let version = version.unwrap_or_default();
         let cached = self
             .lock()
             .get(key)
-            .filter(|cached| cached.secret_version == secret_version)
+            .filter(|cached| cached.secret_version == version)
             .map(|cached| cached.cluster.clone());
         match cached {
             Some(cluster) => Ok(cluster),
-            None => self.connect(key, secret_version, secret).await,
+            None => self.connect(key, version, remote).await,
         }
     }
 
@@ -259,27 +308,15 @@ impl Targets {
         &self,
         key: &CacheKey,
         secret_version: String,
-        secret: Option<&Secret>,
+        remote: Option<(SecretKey, Secret)>,
     ) -> Result<Cluster, Error> {
         let (cluster_ref, user) = key;
-        let (client, server) = match (cluster_ref, secret) {
-            (
-                ClusterRef::Remote {
-                    namespace,
-                    secret: name,
-                    key,
-                },
-                Some(secret),
-            ) => {
-                let from = SecretKey {
-                    namespace,
-                    name,
-                    key,
-                };
-                let (client, server) = self.remote_client(&from, secret).await?;
+        let (client, server) = match remote {
+            Some((from, secret)) => {
+                let (client, server) = self.remote_client(&from, &secret).await?;
                 (client, Some(server))
             }
-            _ => (self.client.clone(), None),
+            None => (self.client.clone(), None),
         };
         let client = match user {
             Some(user) => impersonating(client, user)?,
@@ -322,33 +359,38 @@ impl Targets {
         self.clusters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lock_named(&self) -> MutexGuard<'_, HashMap<String, NamedCluster>> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn read_secret(
         &self,
-        namespace: &str,
-        name: &str,
-    ) -> Result<(Secret, (Reference, ReadVersion)), Error> {
+        from: &SecretKey,
+        read: &mut ReadVersions,
+    ) -> Result<Secret, Error> {
+        let SecretKey {
+            namespace, name, ..
+        } = from;
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
-        let secret = api
-            .get_opt(name)
-            .await
-            .map_err(|source| Error::ReadSecret {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-                source,
-            })?;
+        let secret = api.get_opt(name).await;
+        let secret = secret.map_err(|source| Error::ReadSecret {
+            namespace: namespace.clone(),
+            name: name.clone(),
+            source,
+        })?;
         let Some(secret) = secret else {
             return Err(Error::SecretNotFound {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
+                namespace: namespace.clone(),
+                name: name.clone(),
             });
         };
         let reference = Reference {
             kind: ReferenceKind::Secret,
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
+            namespace: namespace.clone(),
+            name: name.clone(),
         };
-        let version = secret.metadata.resource_version.clone();
-        Ok((secret, (reference, version)))
+        read.push((reference, secret.metadata.resource_version.clone()));
+        Ok(secret)
     }
 }
 

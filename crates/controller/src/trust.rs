@@ -10,7 +10,8 @@ pub struct Trust {
     pub clusters: ClusterRules,
 }
 
-/// Which servers a kubeconfig in a Secret may name.
+/// Which servers a kubeconfig in a Secret may name. That holds for those that the controller wrote, too: who may write Secrets
+/// in its namespace could have changed them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClusterRules {
     /// Refuse servers without TLS.

@@ -230,8 +230,8 @@ fn an_app_becomes_a_plugin_with_merged_values() {
     assert_eq!(plugin.spec.timeout.as_deref(), Some("90s"));
     assert!(plugin.spec.rollback);
     assert_eq!(
-        plugin.spec.cluster.as_ref().unwrap().secret_name,
-        "cls-abc-kubeconfig"
+        plugin.spec.cluster.as_ref().unwrap().secret_name.as_deref(),
+        Some("cls-abc-kubeconfig")
     );
     assert_eq!(
         Value::Object(plugin.spec.values.clone()),

@@ -63,8 +63,8 @@ fn check_type(spec: &mut Fields) -> Result<(), Error> {
 fn target(cluster: Option<String>) -> Option<ClusterReference> {
     let cluster = cluster.filter(|name| name != LOCAL_CLUSTER)?;
     Some(ClusterReference {
-        secret_name: format!("{cluster}-kubeconfig"),
-        key: None,
+        secret_name: Some(format!("{cluster}-kubeconfig")),
+        ..ClusterReference::default()
     })
 }
 

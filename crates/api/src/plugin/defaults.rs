@@ -1,10 +1,10 @@
 //! Defaults that depend on other fields, and accessors of the status.
 
-use super::{Dependency, Phase, Plugin};
-use crate::condition::{Condition, ConditionStatus};
+use std::fmt;
 
-/// The key of a kubeconfig in its Secret.
-const KUBECONFIG_KEY: &str = "kubeconfig";
+use super::{ClusterReference, Dependency, Phase, Plugin};
+use crate::cluster::KUBECONFIG_KEY;
+use crate::condition::{Condition, ConditionStatus};
 
 const HISTORY_LIMIT: u32 = 10;
 
@@ -93,6 +93,25 @@ impl Plugin {
         annotations
             .and_then(|all| all.get(annotation))
             .is_some_and(|value| value == "true")
+    }
+}
+
+impl ClusterReference {
+    /// The Secret with the kubeconfig; `None` if it names a Cluster.
+    pub fn secret(&self) -> Option<&str> {
+        match non_empty(self.name.as_deref()) {
+            Some(_) => None,
+            None => non_empty(self.secret_name.as_deref()),
+        }
+    }
+}
+
+impl fmt::Display for ClusterReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.secret() {
+            Some(secret) => write!(f, "Secret {secret}"),
+            None => write!(f, "cluster {}", self.name.as_deref().unwrap_or_default()),
+        }
     }
 }
 

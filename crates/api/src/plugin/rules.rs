@@ -24,6 +24,20 @@ pub(crate) fn spec() -> Vec<Rule> {
     ]
 }
 
+/// Rules of `spec.cluster`.
+pub(crate) fn cluster() -> Vec<Rule> {
+    vec![
+        Rule::new(
+            "has(self.name) != has(self.secretName)",
+            "set either name or secretName",
+        ),
+        Rule::new(
+            "!has(self.key) || has(self.secretName)",
+            "key requires secretName",
+        ),
+    ]
+}
+
 /// Rules of each item of `spec.valuesFrom`.
 pub(crate) fn values_from() -> Vec<Rule> {
     vec![

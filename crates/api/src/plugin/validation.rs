@@ -17,6 +17,7 @@ pub fn validate(plugin: &Plugin) -> Vec<FieldError> {
     let mut errors = FieldErrors::default();
     check_source(plugin, &mut errors);
     check_names(plugin, &mut errors);
+    check_cluster(plugin, &mut errors);
     check_dependencies(plugin, &mut errors);
     check_values(plugin, &mut errors);
     check_files(plugin, &mut errors);
@@ -82,6 +83,18 @@ fn check_names(plugin: &Plugin, errors: &mut FieldErrors) {
             field,
             format!("{name:?} is longer than {MAX_RELEASE_NAME} characters, the limit for release names; set spec.releaseName"),
         );
+    }
+}
+
+fn check_cluster(plugin: &Plugin, errors: &mut FieldErrors) {
+    let Some(cluster) = &plugin.spec.cluster else {
+        return;
+    };
+    if cluster.name.is_some() == cluster.secret_name.is_some() {
+        errors.add("spec.cluster", "set either name or secretName");
+    }
+    if cluster.key.is_some() && cluster.secret_name.is_none() {
+        errors.add("spec.cluster.key", "requires secretName");
     }
 }
 

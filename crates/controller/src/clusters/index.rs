@@ -155,6 +155,14 @@ impl<K: Resource> Table<K> {
         self.objects.get(name)
     }
 
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.objects.keys()
+    }
+
+    pub(crate) fn has_synced(&self) -> bool {
+        self.has_synced
+    }
+
     /// Stores an object, unless a newer version is known.
     pub(crate) fn apply(&mut self, object: K) {
         self.apply_shared(Arc::new(object));

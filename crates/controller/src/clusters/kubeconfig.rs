@@ -7,13 +7,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::Patch;
 use kube::{Api, Client, Resource as _, ResourceExt as _};
 use outrigger_api::RedactedBytes;
-use outrigger_api::cluster::Cluster;
+use outrigger_api::cluster::{Cluster, KUBECONFIG_KEY};
 use outrigger_api::repository::SecretReference;
 
 use crate::status::{FIELD_MANAGER, patch_params};
-
-/// The key in the Secret.
-const KEY: &str = "kubeconfig";
 
 /// Writes the Secret of a cluster. One that is there is replaced.
 pub(super) async fn keep(
@@ -30,7 +27,7 @@ pub(super) async fn keep(
             owner_references: cluster.owner_ref(&()).map(|owner| vec![owner]),
             ..kube::core::ObjectMeta::default()
         },
-        data: Some(BTreeMap::from([(KEY.to_owned(), data)])),
+        data: Some(BTreeMap::from([(KUBECONFIG_KEY.to_owned(), data)])),
         ..Secret::default()
     };
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);

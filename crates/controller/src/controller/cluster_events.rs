@@ -1,5 +1,6 @@
-//! Applies watch events to the index of clusters, and enqueues the clusters that they affect.
+//! Applies watch events to the index of clusters, and enqueues the clusters and the plugins that they affect.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use tokio::task::Id;
 
 use super::{Controller, TaskOutcome, WorkItem};
 use crate::clusters;
+use crate::named_cluster::NamedCluster;
 
 impl Controller {
     pub(super) fn handle_cluster(&mut self, event: Event<Box<Cluster>>) {
@@ -20,7 +22,8 @@ impl Controller {
             Event::InitApply(cluster) => return clusters.add_listed(*cluster),
             Event::InitDone => {
                 clusters.finish_listing();
-                return self.enqueue_clusters();
+                self.enqueue_clusters();
+                return self.handle_cluster_list();
             }
             Event::Apply(cluster) => {
                 let name = cluster.name_any();
@@ -33,6 +36,45 @@ impl Controller {
             }
         };
         self.enqueue_cluster(&name);
+        self.update_named_cluster(&name);
+    }
+
+    fn handle_cluster_list(&mut self) {
+        let known = self.index.cluster_names();
+        let names: BTreeSet<String> = known
+            .chain(self.clusters.clusters.names())
+            .cloned()
+            .collect();
+        for name in names {
+            self.update_named_cluster(&name);
+        }
+        // Until now, it was not known which clusters do not exist.
+        let waiting = self.index.plugins_of_named_clusters();
+        self.enqueue(waiting);
+    }
+
+    /// Applies what the plugins depend on that target a cluster by name, and enqueues them if that changed.
+    fn update_named_cluster(&mut self, name: &str) {
+        let cluster = self.clusters.clusters.get(name);
+        let cluster = cluster.map(|cluster| NamedCluster::of(cluster));
+        let enqueued = self.index.set_cluster(name, cluster.clone());
+        self.ctx.targets.set_named(name, cluster);
+        if enqueued.is_empty() {
+            return;
+        }
+        for key in &enqueued {
+            let plugin = self.index.plugin(key);
+            let is_unavailable = plugin.is_some_and(|it| self.index.unavailable(it).is_some());
+            if let Some(superseded) = self.superseded.get(key).filter(|_| is_unavailable) {
+                superseded.send_replace(true);
+            }
+        }
+        self.ctx.resolutions.retain(|key| !enqueued.contains(key));
+        self.restart_remote_watches(&enqueued);
+        if self.has_synced() {
+            self.watch_references();
+        }
+        self.enqueue(enqueued);
     }
 
     pub(super) fn handle_machine(&mut self, event: Event<Box<Machine>>) {

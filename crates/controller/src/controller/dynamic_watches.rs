@@ -69,7 +69,7 @@ impl Controller {
             .retain(|scope, _| scopes.contains(scope));
     }
 
-    /// Restarts the watches of remote clusters of these plugins, because their kubeconfigs may have changed.
+    /// Restarts the watches of remote clusters of these plugins, because their kubeconfigs may have changed, or ends them.
     pub(super) fn restart_remote_watches(&mut self, plugins: &Enqueued) {
         let clusters: BTreeSet<ClusterRef> = plugins
             .iter()
@@ -80,8 +80,15 @@ impl Controller {
         if clusters.is_empty() {
             return;
         }
-        self.object_watches
-            .retain(|(cluster, _), _| !clusters.contains(cluster));
+        let used = self.index.used_kinds();
+        let objects = &mut self.index.objects;
+        self.object_watches.retain(|watched, _| {
+            let is_affected = clusters.contains(&watched.0);
+            if is_affected && !used.contains(watched) {
+                objects.forget(&watched.0, &watched.1);
+            }
+            !is_affected
+        });
         self.watch_all_objects();
     }
 

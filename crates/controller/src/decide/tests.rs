@@ -54,6 +54,8 @@ fn observed(plugin: Plugin) -> Observed {
         cycle: None,
         dependents: Vec::new(),
         release_owner: None,
+        unavailable: None,
+        changed_owners: None,
         lineage: Lineage::default(),
         objects: ObservedObjects::default(),
         retry: RetryState::default(),
@@ -232,16 +234,90 @@ fn kind_kustomize_is_rejected() {
     );
 }
 
+/// A plugin with a finalizer whose cluster cannot be used.
+fn unavailable(unavailable: Unavailable, change: impl FnOnce(&mut Plugin)) -> Observed {
+    let plugin = plugin("web", |plugin| {
+        plugin.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
+        change(plugin);
+    });
+    Observed {
+        unavailable: Some(unavailable),
+        ..observed(plugin)
+    }
+}
+
+#[test]
+fn a_plugin_waits_for_its_cluster_and_is_rejected_if_that_refuses_it() {
+    let missing = unavailable(Unavailable::NotFound("site".to_owned()), |_| {});
+    let cause = Cause::new(Reason::ClusterMissing, "cluster site does not exist");
+    assert_eq!(decision(&missing), Decision::AwaitCluster(cause));
+    let deleted = unavailable(Unavailable::Deleted("site".to_owned()), |_| {});
+    let cause = Cause::new(Reason::ClusterNotReady, "cluster site is being deleted");
+    assert_eq!(decision(&deleted), Decision::AwaitCluster(cause));
+    let refused = unavailable(refusal_of_site(), |_| {});
+    check_rejected(&refused, "ClusterNotAllowed", "namespace default");
+}
+
+fn refusal_of_site() -> Unavailable {
+    Unavailable::NotAllowed {
+        name: "site".to_owned(),
+        namespace: "default".to_owned(),
+    }
+}
+
+#[test]
+fn nothing_holds_up_the_removal_of_a_plugin_whose_cluster_is_gone() {
+    let gone = unavailable(Unavailable::NotFound("site".to_owned()), |plugin| {
+        plugin.spec.required = true;
+        plugin.spec.enabled = false;
+    });
+    let gone = Observed {
+        dependents: vec![dependent("shop", false)],
+        ..gone
+    };
+    assert_eq!(decision(&gone), Decision::Uninstall { force: false });
+}
+
+#[test]
+fn a_release_in_a_cluster_that_refuses_the_plugin_is_removed_by_force_only() {
+    let refused = |force: &str| {
+        unavailable(refusal_of_site(), |plugin| {
+            plugin.spec.enabled = false;
+            let annotations = plugin.annotations_mut();
+            annotations.insert(FORCE.to_owned(), force.to_owned());
+        })
+    };
+    let Decision::BlockRemoval { cause, .. } = decision(&refused("false")) else {
+        panic!("{:?}", decision(&refused("false")));
+    };
+    assert_eq!(cause.reason, Reason::ClusterNotAllowed);
+    assert!(cause.message.contains(FORCE), "{}", cause.message);
+    let forced = Decision::Uninstall { force: true };
+    assert_eq!(decision(&refused("true")), forced);
+}
+
 #[test]
 fn changes_that_would_orphan_the_release_are_rejected() {
     type Change = fn(&mut PluginSpec);
-    let cases: [(&str, Change); 4] = [
-        ("cluster cannot be changed from local to far", |spec| {
-            spec.cluster = Some(ClusterReference {
-                secret_name: "far".to_owned(),
-                key: None,
-            });
-        }),
+    let cases: [(&str, Change); 5] = [
+        (
+            "cluster cannot be changed from local to Secret far",
+            |spec| {
+                spec.cluster = Some(ClusterReference {
+                    secret_name: Some("far".to_owned()),
+                    ..ClusterReference::default()
+                });
+            },
+        ),
+        (
+            "cluster cannot be changed from local to cluster far",
+            |spec| {
+                spec.cluster = Some(ClusterReference {
+                    name: Some("far".to_owned()),
+                    ..ClusterReference::default()
+                });
+            },
+        ),
         ("kind cannot be changed from helm to template", |spec| {
             spec.kind = PluginKind::Template;
         }),

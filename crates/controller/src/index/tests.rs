@@ -1,7 +1,7 @@
 //! Which events enqueue which plugins.
 
 use outrigger_api::condition::{Condition, ConditionStatus};
-use outrigger_api::plugin::{Dependency, FINALIZER, PluginSpec};
+use outrigger_api::plugin::{ClusterReference, Dependency, FINALIZER, PluginSpec};
 
 use super::*;
 
@@ -217,4 +217,61 @@ fn the_first_list_of_a_kind_enqueues_plugins_whose_objects_are_not_in_it() {
     check(&index.finish_listing(&ClusterRef::Local, &kind), &["db"]);
     let observed = index.observe(&key("db"), Instant::now()).unwrap();
     assert_eq!(observed.objects.unhealthy[0].message, "is missing");
+}
+
+fn in_site(name: &str, version: u64, namespace: &str) -> Plugin {
+    let mut plugin = plugin(name, version, &[]);
+    plugin.metadata.namespace = Some(namespace.to_owned());
+    plugin.metadata.uid = Some(format!("{namespace}-{name}"));
+    plugin.spec.install_namespace = Some("default".to_owned());
+    plugin.spec.cluster = Some(ClusterReference {
+        name: Some("site".to_owned()),
+        ..ClusterReference::default()
+    });
+    plugin
+}
+
+/// A cluster that allows plugins of the namespace `default`.
+fn site(phase: &str) -> NamedCluster {
+    let cluster = serde_json::json!({
+        "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "site"}, "spec": {},
+        "status": {"phase": phase, "version": "1", "kubeconfigSecretRef": {"name": "a", "namespace": "default"}},
+    });
+    NamedCluster::of(&serde_json::from_value(cluster).unwrap())
+}
+
+#[test]
+fn a_plugin_that_its_cluster_refuses_does_not_own_a_release() {
+    let mut index = Index::default();
+    let refused = Key::new("another", "web");
+    let owner = |index: &mut Index| {
+        index.elect_release_owner(&refused);
+        let observed = index.observe(&refused, Instant::now());
+        observed.unwrap().release_owner
+    };
+    index.apply(in_site("web", 1, "another"));
+    index.apply(in_site("web", 2, "default"));
+    // Whether it is refused is not known before the cluster is.
+    assert_eq!(owner(&mut index), Some(refused.clone()));
+    index.set_cluster("site", Some(site("Running")));
+    assert_eq!(owner(&mut index), Some(key("web")));
+}
+
+#[test]
+fn a_cluster_that_changes_enqueues_the_plugins_that_target_it() {
+    let mut index = Index::default();
+    index.apply(plugin("db", 1, &[]));
+    let web = in_site("web", 2, "default");
+    index.apply(web.clone());
+    assert!(index.references.watch_scopes().is_empty());
+    assert!(index.unavailable(&web).is_some());
+    check(&index.set_cluster("other", Some(site("Running"))), &[]);
+    check(&index.set_cluster("site", Some(site("Running"))), &["web"]);
+    assert_eq!(index.unavailable(&web), None);
+    // Its Secret is watched.
+    assert_eq!(index.references.watch_scopes().len(), 1);
+    // The phase of a cluster with a kubeconfig does not matter.
+    check(&index.set_cluster("site", Some(site("Upgrading"))), &[]);
+    check(&index.set_cluster("site", None), &["web"]);
+    assert!(index.references.watch_scopes().is_empty());
 }

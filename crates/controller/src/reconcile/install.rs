@@ -149,7 +149,8 @@ impl Reconcile {
         let (plugin, status) = (&self.observed.plugin, &self.observed.status);
         let is_elsewhere = plugin.spec.cluster != status.cluster;
         let is_foreign = decide::foreign_owner(&self.observed).is_some();
-        if status.revision.is_none() || is_elsewhere || is_foreign {
+        let is_unavailable = self.observed.unavailable.is_some();
+        if status.revision.is_none() || is_elsewhere || is_foreign || is_unavailable {
             return;
         }
         match decide::drift_action(&self.observed, &backoff) {

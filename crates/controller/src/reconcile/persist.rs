@@ -1,4 +1,5 @@
-//! Writes the status and the finalizer of a plugin: only changes, and phases that usually end soon only if they last.
+//! Writes the status, the finalizer and the owner references of a plugin: only changes, and phases that usually end soon only
+//! if they last.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,6 +27,22 @@ impl Reconcile {
 
     pub(super) async fn write_finalizer(&mut self, is_present: bool) -> Result<(), ReconcileError> {
         let result = status::set_finalizer(&self.ctx.client, &self.current, is_present).await;
+        self.record_metadata(result)
+    }
+
+    /// Writes the owner references that are to change.
+    pub(super) async fn write_owners(&mut self) -> Result<(), ReconcileError> {
+        let Some(owners) = self.observed.changed_owners.take() else {
+            return Ok(());
+        };
+        let result = status::set_owners(&self.ctx.client, &self.current, &owners).await;
+        self.record_metadata(result)
+    }
+
+    fn record_metadata(
+        &mut self,
+        result: Result<Plugin, kube::Error>,
+    ) -> Result<(), ReconcileError> {
         match result {
             Ok(plugin) => {
                 self.record_write(plugin);

@@ -24,7 +24,7 @@ impl Reconcile {
             .map(|entry| (text_of(entry), entry.clone()))
             .filter(|(text, _)| unhealthy.iter().any(|object| object.object == *text))
             .collect();
-        if workloads.is_empty() {
+        if workloads.is_empty() || self.observed.unavailable.is_some() {
             self.retry.pods = None;
             return;
         }

@@ -11,36 +11,36 @@ use super::{CONNECT_TIMEOUT, Error};
 use crate::trust::ClusterRules;
 
 /// A key of a Secret.
-pub(super) struct SecretKey<'a> {
-    pub(super) namespace: &'a str,
-    pub(super) name: &'a str,
-    pub(super) key: &'a str,
+pub(super) struct SecretKey {
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) key: String,
 }
 
 /// The configuration of a client for the cluster that the Secret names.
 pub(super) async fn load(
-    from: &SecretKey<'_>,
+    from: &SecretKey,
     secret: &Secret,
     rules: ClusterRules,
 ) -> Result<Config, Error> {
-    let data = secret.data.as_ref().and_then(|data| data.get(from.key));
+    let data = secret.data.as_ref().and_then(|data| data.get(&from.key));
     let Some(data) = data else {
         return Err(Error::KeyNotFound {
-            namespace: from.namespace.to_owned(),
-            name: from.name.to_owned(),
-            key: from.key.to_owned(),
+            namespace: from.namespace.clone(),
+            name: from.name.clone(),
+            key: from.key.clone(),
         });
     };
     let invalid = || Error::InvalidKubeconfig {
-        namespace: from.namespace.to_owned(),
-        name: from.name.to_owned(),
+        namespace: from.namespace.clone(),
+        name: from.name.clone(),
     };
     let text = std::str::from_utf8(&data.0).map_err(|_| invalid())?;
     let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| invalid())?;
     if let Some(field) = forbidden_field(&kubeconfig) {
         return Err(Error::ForbiddenField {
-            namespace: from.namespace.to_owned(),
-            name: from.name.to_owned(),
+            namespace: from.namespace.clone(),
+            name: from.name.clone(),
             field,
         });
     }
@@ -50,8 +50,8 @@ pub(super) async fn load(
     check_server(&config, rules)
         .await
         .map_err(|reason| Error::ForbiddenServer {
-            namespace: from.namespace.to_owned(),
-            name: from.name.to_owned(),
+            namespace: from.namespace.clone(),
+            name: from.name.clone(),
             reason,
         })?;
     Ok(config)

@@ -55,18 +55,12 @@ impl FailureReporter {
     }
 
     async fn report(&self, error: Option<String>) {
-        let ClusterRef::Remote {
-            namespace, secret, ..
-        } = &self.cluster
-        else {
+        if self.cluster == ClusterRef::Local {
             return;
-        };
+        }
         let server = self.server.as_deref().unwrap_or("its server");
-        let error = error.map(|error| {
-            format!(
-                "the cluster of Secret {namespace}/{secret} does not respond at {server}: {error}"
-            )
-        });
+        let error =
+            error.map(|error| format!("{} does not respond at {server}: {error}", self.cluster));
         let event = WatchEvent::WatchFailing(self.cluster.clone(), self.kind.clone(), error);
         // Nothing to report to if the controller has stopped.
         let _ = self.sender.send(event).await;

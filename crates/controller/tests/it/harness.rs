@@ -225,7 +225,7 @@ impl Harness {
         let deleted = await_condition(self.plugins(), name, |plugin: Option<&Plugin>| {
             plugin.is_none()
         });
-        match tokio::time::timeout(TIMEOUT, deleted).await {
+        match tokio::time::timeout(TIMEOUT, Box::pin(deleted)).await {
             Ok(deleted) => deleted.unwrap(),
             Err(_) => panic!("{name} is {:#?}", self.get(name).await),
         };

@@ -22,6 +22,7 @@ mod leader_election;
 mod lifecycle;
 mod mirror;
 mod model;
+mod named_clusters;
 mod nested_plugins;
 mod permissions;
 mod release_records;

@@ -1,15 +1,18 @@
 //! Target clusters and service accounts.
 
+use std::net::SocketAddr;
+
 use kube::Client;
 use kube::api::PostParams;
 use outrigger_api::condition::ConditionStatus;
 use outrigger_api::plugin::Phase;
+use outrigger_apiserver::server::Server;
 use outrigger_apiserver::transport::{Listener, write_kubeconfig};
 use serde_json::json;
 
 use crate::harness::{Harness, objects, start_server};
 
-async fn create_secret(harness: &Harness, name: &str, kubeconfig: &str) {
+pub(crate) async fn create_secret(harness: &Harness, name: &str, kubeconfig: &str) {
     let secret = serde_json::from_value(json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name},
         "stringData": {"kubeconfig": kubeconfig},
@@ -22,9 +25,8 @@ async fn create_secret(harness: &Harness, name: &str, kubeconfig: &str) {
         .unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plugin_is_installed_in_the_cluster_of_its_kubeconfig() {
-    let harness = Harness::new().await;
+/// Starts the server of a remote cluster. Returns it with its kubeconfig and its address.
+pub(crate) async fn serve_remote(harness: &Harness) -> (Server, String, SocketAddr) {
     let remote = start_server().await;
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), false)
         .await
@@ -34,6 +36,13 @@ async fn a_plugin_is_installed_in_the_cluster_of_its_kubeconfig() {
     let path = harness.charts.path().join("kubeconfig");
     write_kubeconfig(&path, address, remote.credentials()).unwrap();
     let kubeconfig = fs_err::read_to_string(&path).unwrap();
+    (remote, kubeconfig, address)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_is_installed_in_the_cluster_of_its_kubeconfig() {
+    let harness = Harness::new().await;
+    let (remote, kubeconfig, _) = serve_remote(&harness).await;
 
     harness
         .create("web", "web", json!({"cluster": {"secretName": "remote"}}))
@@ -67,15 +76,8 @@ async fn a_plugin_is_installed_in_the_cluster_of_its_kubeconfig() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_ready_plugin_whose_cluster_does_not_respond_is_degraded() {
     let harness = Harness::new().await;
-    let remote = start_server().await;
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), false)
-        .await
-        .unwrap();
-    let address = listener.address();
-    remote.serve(listener);
-    let path = harness.charts.path().join("kubeconfig");
-    write_kubeconfig(&path, address, remote.credentials()).unwrap();
-    create_secret(&harness, "remote", &fs_err::read_to_string(&path).unwrap()).await;
+    let (remote, kubeconfig, address) = serve_remote(&harness).await;
+    create_secret(&harness, "remote", &kubeconfig).await;
     harness
         .create("web", "web", json!({"cluster": {"secretName": "remote"}}))
         .await;

@@ -29,6 +29,16 @@ fn accepts_a_valid_plugin() {
 }
 
 #[test]
+fn a_cluster_is_named_or_given_by_a_secret() {
+    let error = "spec.cluster: set either name or secretName";
+    let both = json!({"cluster": {"name": "a", "secretName": "b"}});
+    assert_eq!(errors(&both), [error]);
+    assert_eq!(errors(&json!({"cluster": {}})), [error]);
+    let key = json!({"cluster": {"name": "a", "key": "b"}});
+    assert_eq!(errors(&key), ["spec.cluster.key: requires secretName"]);
+}
+
+#[test]
 fn each_error_names_its_field() {
     let cases = [
         (

@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
+use outrigger_api::cluster::KUBECONFIG_KEY;
 
 use super::edit;
 use crate::commands::plugin::connect::ServerFlags;
@@ -12,9 +13,6 @@ use crate::report::hinted;
 const EXAMPLES: &str = "\
 Examples:
   outrigger cluster kubeconfig cls-1 > kubeconfig; kubectl --kubeconfig kubeconfig get nodes";
-
-/// The key in the Secret.
-const KEY: &str = "kubeconfig";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -29,11 +27,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let connection = args.server.connect().await?;
     let name = &args.name;
     let cluster = edit::get(&connection, name).await?;
-    let imported = cluster.spec.kubeconfig_secret_ref;
-    let installed = cluster
-        .status
-        .and_then(|status| status.kubeconfig_secret_ref);
-    let reference = imported.or(installed).ok_or_else(|| {
+    let reference = cluster.kubeconfig_secret_ref().ok_or_else(|| {
         hinted(
             anyhow::anyhow!("cluster {name} has no kubeconfig"),
             Some("the provider baremetal makes one when it installs the control plane".to_owned()),
@@ -43,7 +37,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let text = format!("Secret {}/{}", reference.namespace, reference.name);
     let secret = api.get(&reference.name).await;
     let secret = secret.with_context(|| format!("failed to read {text}"))?;
-    let kubeconfig = secret.data.unwrap_or_default().remove(KEY);
-    let kubeconfig = kubeconfig.with_context(|| format!("{text} has no key {KEY}"))?;
+    let kubeconfig = secret.data.unwrap_or_default().remove(KUBECONFIG_KEY);
+    let kubeconfig = kubeconfig.with_context(|| format!("{text} has no key {KUBECONFIG_KEY}"))?;
     printer.data(&kubeconfig.0)
 }

@@ -6,11 +6,12 @@ use outrigger_api::annotation::{ALLOW_DOWNGRADE, FORCE, RETRY};
 use outrigger_api::cluster::Cluster;
 use outrigger_api::compat::{self, MIRRORS, tkestack_cluster};
 use outrigger_api::machine::Machine;
+use outrigger_api::plugin::Plugin;
 use outrigger_apiserver::server::{Options, Server};
 use serde_json::{Value, json};
 
 use super::watch::Watch;
-use super::{edit, retry, upgrade};
+use super::{delete, edit, retry, upgrade};
 use crate::commands::machine::add;
 use crate::commands::machine::select::find_cluster;
 use crate::commands::plugin::connect::Connection;
@@ -350,5 +351,27 @@ async fn a_retry_without_a_failed_step_says_what_the_cluster_waits_for() {
     }
     let cluster = fixture.clusters().get("a").await.unwrap();
     assert_eq!(cluster.metadata.annotations.unwrap()[RETRY], "now");
+    fixture.server.close().await;
+}
+
+#[tokio::test]
+async fn the_plugins_of_a_cluster_are_those_that_it_owns() {
+    let fixture = Fixture::start().await;
+    let cluster = fixture.create(json!({"name": "a"})).await;
+    let other = fixture.create(json!({"name": "b"})).await;
+    let plugins: Api<Plugin> = Api::default_namespaced(fixture.connection.client.clone());
+    for (name, owner) in [
+        ("web", Some(&cluster)),
+        ("db", Some(&other)),
+        ("local", None),
+    ] {
+        let mut plugin = Plugin::new(name, serde_json::from_value(json!({})).unwrap());
+        let owner = owner.and_then(|owner| kube::Resource::owner_ref(owner, &()));
+        plugin.metadata.owner_references = owner.map(|owner| vec![owner]);
+        let created = plugins.create(&PostParams::default(), &plugin).await;
+        created.unwrap();
+    }
+    let owned = delete::owned_plugins(&fixture.connection, &cluster).await;
+    assert_eq!(owned, ["default/web"]);
     fixture.server.close().await;
 }

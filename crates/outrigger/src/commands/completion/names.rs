@@ -134,7 +134,7 @@ fn zsh(command: &clap::Command, script: &str) -> String {
     case "$words[2] $words[3]" in
 {}    esac
     case "$words[2] $words[CURRENT-1]" in
-        machine*' --cluster') kind=clusters ;;
+        machine*' --cluster'|plugin*' --cluster') kind=clusters ;;
         cluster*' --machine') kind=machines ;;
     esac
     if [[ -n $kind && $PREFIX != -* ]] && (( CURRENT > 3 )); then
@@ -165,7 +165,7 @@ _outrigger_with_names() {{
     case "${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}}" in
 {}    esac
     case "${{COMP_WORDS[1]}} ${{COMP_WORDS[COMP_CWORD-1]}}" in
-        machine*' --cluster') kind=clusters ;;
+        machine*' --cluster'|plugin*' --cluster') kind=clusters ;;
         cluster*' --machine') kind=machines ;;
     esac
     [[ -n $kind ]] && names=$("${{COMP_WORDS[0]}}" completion --names "$kind" 2>/dev/null) || return 0

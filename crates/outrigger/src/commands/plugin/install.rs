@@ -7,7 +7,9 @@ use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::{Patch, PatchParams, ValidationDirective};
-use outrigger_api::plugin::{Conflicts, Dependency, Plugin, PluginKind, PluginSpec};
+use outrigger_api::plugin::{
+    ClusterReference, Conflicts, Dependency, Plugin, PluginKind, PluginSpec,
+};
 
 use super::change::{ChangeFlags, Outcome, ensure_valid};
 use super::connect::{Connection, explain};
@@ -43,7 +45,7 @@ pub(crate) struct Args {
         long = "file",
         value_name = "FILE",
         conflicts_with_all = [
-            "name", "chart", "repo", "version", "path", "kind", "depends_on", "install_namespace", "image_registry", "conflicts",
+            "name", "chart", "repo", "version", "path", "kind", "depends_on", "install_namespace", "target", "image_registry", "conflicts",
             "rollback_on_failure",
             "files", "set", "set_string", "set_json", "set_file", "set_literal",
         ]
@@ -64,6 +66,9 @@ pub(crate) struct Args {
     /// Namespace to install into [default: the namespace of the plugin]
     #[arg(long, value_name = "NAME")]
     install_namespace: Option<String>,
+    /// Cluster to install in, which must allow the namespace of the plugin [default: the cluster of the controller]
+    #[arg(long = "cluster", value_name = "NAME")]
+    target: Option<String>,
     /// Create the namespaces of the plugins if they do not exist; those of their releases are always created
     #[arg(long)]
     create_namespace: bool,
@@ -177,6 +182,10 @@ fn from_flags(args: &Args, directory: &Path) -> anyhow::Result<Plugin> {
         install_namespace: args.install_namespace.clone(),
         dependencies: args.depends_on.clone(),
         values: values::from_flags(&args.values)?,
+        cluster: args.target.as_ref().map(|name| ClusterReference {
+            name: Some(name.clone()),
+            ..ClusterReference::default()
+        }),
         image_registry: args.image_registry.clone(),
         conflicts: args.conflicts.unwrap_or_default(),
         rollback: args.rollback_on_failure,
@@ -229,7 +238,9 @@ async fn create_namespaces(connection: &Connection, plugins: &[Plugin]) -> anyho
         let namespace = plugin.metadata.namespace.as_ref();
         namespace.unwrap_or(&connection.namespace)
     });
-    let installed = plugins.iter();
+    let installed = plugins
+        .iter()
+        .filter(|plugin| plugin.spec.cluster.is_none());
     let installed = installed.filter_map(|plugin| plugin.spec.install_namespace.as_ref());
     let namespaces: BTreeSet<&String> = own.chain(installed).collect();
     let api: Api<Namespace> = Api::all(connection.client.clone());
@@ -305,13 +316,24 @@ mod tests {
         assert!(parse_dependency("@^1").is_err() && parse_dependency("tools/").is_err());
     }
 
+    fn spec(arguments: &[&str]) -> PluginSpec {
+        let command = <Args as clap::Args>::augment_args(clap::Command::new("install"));
+        let matches = command.get_matches_from([&["install"], arguments].concat());
+        let args = <Args as clap::FromArgMatches>::from_arg_matches(&matches).unwrap();
+        from_flags(&args, Path::new("/")).unwrap().spec
+    }
+
+    #[test]
+    fn a_cluster_is_named_by_a_flag() {
+        assert_eq!(spec(&["web"]).cluster, None);
+        let cluster = spec(&["web", "--cluster", "site"]).cluster.unwrap();
+        assert_eq!(cluster.name.as_deref(), Some("site"));
+    }
+
     #[test]
     fn the_name_of_a_plugin_need_not_be_that_of_its_chart_in_a_registry() {
         let install = |arguments: &[&str]| {
-            let command = <Args as clap::Args>::augment_args(clap::Command::new("install"));
-            let matches = command.get_matches_from([&["install"], arguments].concat());
-            let args = <Args as clap::FromArgMatches>::from_arg_matches(&matches).unwrap();
-            let spec = from_flags(&args, Path::new("/")).unwrap().spec;
+            let spec = spec(arguments);
             (spec.repo.unwrap(), spec.chart.unwrap(), spec.version)
         };
         let url = "oci://r.local:5000/charts/web";

@@ -5,26 +5,35 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use outrigger_api::plugin::Plugin;
+use outrigger_api::repository::SecretReference;
 use outrigger_release::{Cluster, ReleaseId};
 
 use super::connect::Connection;
+use crate::commands::cluster::edit;
 use crate::report::HintExt as _;
 
 pub(super) fn id(plugin: &Plugin) -> ReleaseId {
     ReleaseId::new(plugin.release_namespace(), plugin.release_name())
 }
 
-/// Connects to the cluster that the plugin is installed in: the local one, or one that a Secret has the kubeconfig of.
+/// Connects to the cluster that the plugin is installed in: the local one, a Cluster, or one that a Secret has the kubeconfig
+/// of.
 pub(super) async fn cluster(connection: &Connection, plugin: &Plugin) -> anyhow::Result<Cluster> {
     let Some(reference) = &plugin.spec.cluster else {
         return Ok(Cluster::new(connection.client.clone()));
     };
-    let secrets: Api<Secret> = Api::namespaced(connection.client.clone(), plugin.namespace());
-    let name = &reference.secret_name;
+    let SecretReference { namespace, name } = match reference.secret() {
+        Some(name) => SecretReference {
+            namespace: plugin.namespace().to_owned(),
+            name: name.to_owned(),
+        },
+        None => of_cluster(connection, reference.name.as_deref().unwrap_or_default()).await?,
+    };
+    let secrets: Api<Secret> = Api::namespaced(connection.client.clone(), &namespace);
     let secret = secrets
-        .get_opt(name)
+        .get_opt(&name)
         .await
-        .with_context(|| format!("failed to read Secret {name}"))?;
+        .with_context(|| format!("failed to read Secret {namespace}/{name}"))?;
     let data = secret.and_then(|secret| secret.data).unwrap_or_default();
     let key = plugin.kubeconfig_key();
     let bytes = data
@@ -49,4 +58,11 @@ pub(super) async fn cluster(connection: &Connection, plugin: &Plugin) -> anyhow:
     let config =
         config.with_context(|| format!("failed to load the kubeconfig in Secret {name}"))?;
     Ok(Cluster::new(Client::try_from(config)?))
+}
+
+/// The Secret with the kubeconfig of a Cluster.
+async fn of_cluster(connection: &Connection, name: &str) -> anyhow::Result<SecretReference> {
+    let cluster = edit::get(connection, name).await?;
+    let secret = cluster.kubeconfig_secret_ref().cloned();
+    secret.with_context(|| format!("cluster {name} has no kubeconfig"))
 }

@@ -126,6 +126,10 @@ fn fields(plugin: &Plugin, dependents: &str, revision: String) -> Vec<Field> {
         let range = dependency.version.as_deref().unwrap_or_default();
         format!("{namespace}/{name} {range}").trim_end().to_owned()
     });
+    let cluster = spec.cluster.as_ref().map(|reference| {
+        let name = reference.name.clone();
+        name.unwrap_or_else(|| reference.to_string())
+    });
     let requested = spec.version.clone().unwrap_or_else(|| "latest".to_owned());
     let kind = serde_json::to_value(spec.kind).unwrap_or_default();
     let deleted = plugin.metadata.deletion_timestamp.as_ref();
@@ -167,6 +171,7 @@ fn fields(plugin: &Plugin, dependents: &str, revision: String) -> Vec<Field> {
             installed_version(plugin).unwrap_or_default().to_owned(),
         ),
         Field::new("App version", status.app_version.unwrap_or_default()),
+        Field::new("Cluster", cluster.unwrap_or_default()),
         Field::new("Release", release),
         Field::new("Revision", revision),
         Field::new("Dependencies", dependencies.collect::<Vec<_>>().join(", ")),

@@ -24,6 +24,7 @@ use super::rollback::roll_back;
 use super::wait_condition::WaitCondition;
 use super::{diff, file, progress, release, repo_path};
 
+mod named_clusters;
 mod rollback;
 
 struct Cluster {
