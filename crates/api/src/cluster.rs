@@ -20,7 +20,7 @@ mod validation;
 
 pub use features::{ANY_OPERATOR, Delegation, Features, File, Upgrade};
 pub use kubernetes::{KubeProxy, KubeProxyMode, PodNetwork};
-pub use validation::validate;
+pub use validation::{check_destination, validate};
 
 /// The finalizer that keeps a Cluster until it is removed from its machines.
 pub const FINALIZER: &str = "outrigger.dev/cluster";
