@@ -1,7 +1,8 @@
 //! Expansion packages: what a delivery engineer carries to a site to extend a cluster.
 //!
 //! ```text
-//! folder ─scan→ Scanned ─Package::read→ Package, verify→ findings
+//! folder ─scan→ Scanned ─Package::read→ Package ─┬─verify→ findings
+//!                                                └─merge(base configuration)→ effective configuration, or conflicts
 //! ```
 //!
 //! Only [`scan`] accesses the file system. Everything else is pure. Nothing is executed, installed or sent: that is for
@@ -10,6 +11,7 @@
 mod definition;
 mod finding;
 mod layout;
+pub mod merge;
 mod package;
 pub mod scan;
 mod starter;
@@ -21,6 +23,7 @@ pub use definition::{
     VALUES,
 };
 pub use finding::{Finding, Severity};
+pub use merge::merge;
 pub use package::{Package, PackagedFile};
 pub use scan::{Scanned, scan};
 pub use starter::{StarterFile, starter};
