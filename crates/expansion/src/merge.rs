@@ -108,7 +108,7 @@ impl Merge<'_> {
             .unwrap_or_default();
         match rule.how {
             How::AppendUnique => append_unique(&mut value, contribution),
-            How::ByDestination => self.add_files(&mut value, contribution),
+            How::ByDestination => self.add_files(&path, &mut value, contribution),
             How::SameOrConflict => self.add_same(&path, &mut value, contribution),
             How::BaseWins => self.add_absent(&path, &mut value, contribution),
             How::Satisfied => self.check_range(&path, &value, contribution),
@@ -127,21 +127,15 @@ impl Merge<'_> {
     }
 
     /// Adds files. One destination has one source.
-    fn add_files(&mut self, files: &mut Value, added: &Value) {
-        let Some(added) = added.as_array() else {
-            return;
-        };
-        for file in added {
-            let destination = destination(file);
-            let known = files.as_array().into_iter().flatten();
-            let known = known
-                .clone()
-                .find(|known| self::destination(known) == destination);
-            match known.cloned() {
-                Some(known) if is_same_file(&known, file) => {}
+    fn add_files(&mut self, path: &[String], files: &mut Value, added: &Value) {
+        for file in added.as_array().into_iter().flatten() {
+            let mut known = files.as_array().into_iter().flatten();
+            let known = known.find(|known| destination(known) == destination(file));
+            match known {
+                Some(known) if is_same_file(known, file) => {}
                 Some(known) => {
-                    let src = |file: &Value| format!("copies {} to it", shown(&file["src"]));
-                    self.conflict(format!("files to {destination}"), src(&known), src(file));
+                    let (known, added) = (copies(known), copies(file));
+                    self.conflict(path.join("."), known, added);
                 }
                 None => push(files, file.clone()),
             }
@@ -247,9 +241,22 @@ fn destination(file: &Value) -> &str {
     dst.trim_end_matches('/')
 }
 
+fn is_forced(file: &Value) -> bool {
+    file["force"].as_bool().unwrap_or_default()
+}
+
 fn is_same_file(a: &Value, b: &Value) -> bool {
-    let force = |file: &Value| file["force"].as_bool().unwrap_or_default();
-    a["src"] == b["src"] && force(a) == force(b)
+    a["src"] == b["src"] && is_forced(a) == is_forced(b)
+}
+
+/// What a file does, in a conflict.
+fn copies(file: &Value) -> String {
+    let force = if is_forced(file) { " with force" } else { "" };
+    format!(
+        "copies {} to {}{force}",
+        shown(&file["src"]),
+        destination(file)
+    )
 }
 
 fn push(list: &mut Value, item: Value) {

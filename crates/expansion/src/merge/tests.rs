@@ -90,7 +90,7 @@ fn conflicts_name_both_owners_and_all_are_reported() {
         definition,
         &[
             "cluster.spec.version: tke.json has 1.30.1, package demo requires ^1.34",
-            "files to /opt/a: tke.json copies hooks/a to it, package demo copies demo/files/other to it",
+            "cluster.spec.features.files: tke.json copies hooks/a to /opt/a, package demo copies demo/files/other to /opt/a",
             "cluster.spec.features.hooks.PreInstall: tke.json sets it to /opt/a, package demo sets it to /opt/p",
         ],
     );
@@ -176,6 +176,25 @@ fn what_is_no_configuration_is_refused() {
         "x has 2 documents; a configuration has one",
     );
     check("{", "x is not valid YAML or JSON");
+}
+
+/// The page has the table of the rules.
+#[test]
+fn the_documentation_has_the_rules() {
+    let rows = RULES.iter().map(|rule| {
+        let field = match rule.target {
+            Target::Cluster(field) => format!("spec.{field}"),
+            Target::Config(field) => format!("Config.{field}"),
+        };
+        format!("| `{}` | `{field}` | {} |\n", rule.key, rule.how.describe())
+    });
+    let table: String = rows.collect();
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/expansion-packages.md"
+    );
+    let page = fs_err::read_to_string(page).unwrap();
+    assert!(page.contains(&table), "{table}");
 }
 
 /// Every key of the table has a contribution.
