@@ -5,7 +5,7 @@
 //!                                                └─merge(base configuration)→ effective configuration, or conflicts
 //! ```
 //!
-//! Only [`scan`] accesses the file system. Everything else is pure. Nothing is executed, installed or sent: that is for
+//! Only `scan` accesses the file system. Everything else is pure. Nothing is executed, installed or sent: that is for
 //! the installer, which does not exist yet.
 
 mod definition;

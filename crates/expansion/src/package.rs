@@ -143,6 +143,7 @@ fn plan_files(scanned: &Scanned, entry: &At<FileEntry>) -> Vec<PackagedFile> {
         None => format!("/{src}"),
     };
     if let Some(file) = scanned.file(&path) {
+        let dst = if dst.is_empty() { "/".to_owned() } else { dst };
         return vec![plan_file(entry, path, dst, file)];
     }
     let below = scanned.files_below(&path);

@@ -10,8 +10,11 @@ use crate::finding::Finding;
 use crate::layout::is_plain_path;
 use crate::scan::{Entry, Scanned};
 
+/// The most names that a misspelled one is compared with.
+const MAX_CANDIDATES: usize = 1000;
+
 /// The folders whose content is listed, each under the key of its name.
-pub(super) fn lists(definition: &Definition) -> [(&'static str, Vec<(usize, &str)>); 5] {
+fn lists(definition: &Definition) -> [(&'static str, Vec<(usize, &str)>); 5] {
     fn texts(list: &[Text]) -> Vec<(usize, &str)> {
         let texts = list.iter();
         texts.map(|text| (text.line, text.value.as_str())).collect()
@@ -33,14 +36,15 @@ pub(super) fn check(subject: Subject<'_>, findings: &mut Vec<Finding>) {
         if key != "files" {
             check_repeated(key, listed.iter().copied(), findings);
         }
-        check_listed(subject.scanned, key, &listed, findings);
-        check_present(subject.scanned, key, &listed, findings);
+        let present = roots(subject.scanned, key);
+        check_listed(subject.scanned, key, &listed, &present, findings);
+        check_present(key, &listed, &present, findings);
     }
     check_operator(subject, findings);
 }
 
 /// Reports names that a list has twice.
-pub(super) fn check_repeated<'t>(
+fn check_repeated<'t>(
     key: &str,
     names: impl Iterator<Item = (usize, &'t str)>,
     findings: &mut Vec<Finding>,
@@ -60,8 +64,10 @@ fn check_listed(
     scanned: &Scanned,
     key: &str,
     listed: &[(usize, &str)],
+    present: &BTreeSet<&str>,
     findings: &mut Vec<Finding>,
 ) {
+    let candidates: Vec<&str> = present.iter().copied().take(MAX_CANDIDATES).collect();
     for &(line, name) in listed {
         let path = format!("{key}/{name}");
         if !is_plain_path(name) {
@@ -69,9 +75,8 @@ fn check_listed(
             findings.push(Finding::fatal(DEFINITION, message).at(line));
         } else if !exists(scanned, &path) {
             let message = format!("{key}: {name:?} is listed, but {path} does not exist");
-            let present: Vec<&str> = roots(scanned, key).into_iter().collect();
             let finding = Finding::fatal(DEFINITION, message).at(line);
-            findings.push(finding.suggest(nearest(name, &present)));
+            findings.push(finding.suggest(nearest(name, &candidates)));
         }
     }
 }
@@ -89,9 +94,9 @@ fn exists(scanned: &Scanned, path: &str) -> bool {
 }
 
 fn check_present(
-    scanned: &Scanned,
     key: &str,
     listed: &[(usize, &str)],
+    present: &BTreeSet<&str>,
     findings: &mut Vec<Finding>,
 ) {
     let is_listed = |root: &str| {
@@ -100,7 +105,7 @@ fn check_present(
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     };
-    for root in roots(scanned, key) {
+    for root in present {
         if !is_listed(root) {
             let message = format!("is not listed under {key} of {DEFINITION}");
             findings.push(Finding::fatal(format!("{key}/{root}"), message));
