@@ -142,3 +142,27 @@ fn warn_about_skipped_content(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_has_the_steps_of_the_installer() {
+        let rows = installer::INSTALLER_STEPS.iter().map(|step| {
+            let skippable = if step.is_skippable { "yes" } else { "no" };
+            format!(
+                "| `{}` | {} | {skippable} |\n",
+                step.id,
+                step.aliases.join(", ")
+            )
+        });
+        let table: String = rows.collect();
+        let page = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/expansion-packages.md"
+        );
+        let page = fs_err::read_to_string(page).unwrap();
+        assert!(page.contains(&table), "{table}");
+    }
+}
