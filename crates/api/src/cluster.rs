@@ -20,7 +20,7 @@ mod validation;
 
 pub use features::{ANY_OPERATOR, Delegation, Features, File, Upgrade};
 pub use kubernetes::{KubeProxy, KubeProxyMode, PodNetwork};
-pub use validation::validate;
+pub use validation::{check_destination, validate};
 
 /// The key of a kubeconfig in its Secret.
 pub const KUBECONFIG_KEY: &str = "kubeconfig";

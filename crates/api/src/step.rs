@@ -4,6 +4,7 @@
 //! container runtime and the kubelet are installed and started by separate steps.
 
 mod flows;
+pub mod installer;
 
 use outrigger_apimachinery::nearest::nearest;
 

@@ -103,7 +103,7 @@ impl Document<'_> {
         entries
     }
 
-    fn key_text(&self, key: usize) -> Cow<'_, str> {
+    pub(crate) fn key_text(&self, key: usize) -> Cow<'_, str> {
         match &self.values[key] {
             Decoded::Scalar(Resolved::Bool(value), _) => bool_key(*value),
             Decoded::Scalar(Resolved::Int(value), _) => Cow::Owned(value.to_string()),

@@ -41,6 +41,16 @@ pub(crate) struct Document<'a> {
     pub(crate) root: usize,
 }
 
+/// A document, and where its values are.
+#[derive(Debug)]
+pub(crate) struct LocatedDocument<'a> {
+    pub(crate) document: Document<'a>,
+    /// For each value the line on which it begins. Lines start at zero.
+    pub(crate) lines: Vec<usize>,
+    /// Duplicate keys: the line of the value, and the key.
+    pub(crate) repeated: Vec<(usize, usize)>,
+}
+
 impl<'a> Document<'a> {
     pub(crate) fn read<const EXACT: bool>(events: &mut Parser<'a, EXACT>) -> Result<Self, Error> {
         if matches!(events.next()?, Event::StreamEnd) {
@@ -55,6 +65,36 @@ impl<'a> Document<'a> {
         Ok(Self {
             values: decoder.values,
             root,
+        })
+    }
+
+    /// The first document, with the line of each value.
+    pub(crate) fn read_located<const EXACT: bool>(
+        events: &mut Parser<'a, EXACT>,
+    ) -> Result<LocatedDocument<'a>, Error> {
+        if matches!(events.next()?, Event::StreamEnd) {
+            return Ok(LocatedDocument {
+                document: Self {
+                    values: vec![Decoded::Scalar(Resolved::Null, Cow::Borrowed(""))],
+                    root: 0,
+                },
+                lines: vec![0],
+                repeated: Vec::new(),
+            });
+        }
+        let (nodes, lines) = load(events)?;
+        let mut decoder = Decoder::new(&nodes);
+        decoder.lines = Some(&lines);
+        let root = decoder.run()?;
+        decoder.repeated.sort_unstable();
+        let repeated = decoder.repeated.into_iter();
+        Ok(LocatedDocument {
+            repeated: repeated.map(|(_, line, key)| (line, key)).collect(),
+            document: Self {
+                values: decoder.values,
+                root,
+            },
+            lines: decoder.value_lines,
         })
     }
 
@@ -182,6 +222,8 @@ struct Decoder<'n, 'a> {
     alias_depth: usize,
     /// The lines of the nodes, in strict mode.
     lines: Option<&'n [usize]>,
+    /// The lines of `values`, in strict mode.
+    value_lines: Vec<usize>,
     /// For each value of a map: its sequence number and its line.
     put: HashMap<usize, (usize, usize)>,
     /// Duplicate keys: sequence number and line of the value, and the key.
@@ -202,6 +244,7 @@ impl<'n, 'a> Decoder<'n, 'a> {
             aliased_text: 0,
             alias_depth: 0,
             lines: None,
+            value_lines: Vec::new(),
             put: HashMap::new(),
             repeated: Vec::new(),
         }
@@ -238,18 +281,18 @@ impl<'n, 'a> Decoder<'n, 'a> {
                         }
                     }
                     let value = decode_scalar(scalar)?;
-                    self.result = Some(self.add(value));
+                    self.result = Some(self.add(value, node));
                     return Ok(());
                 }
                 Node::Sequence(_) => {
-                    let out = self.add(Decoded::List(Vec::new()));
+                    let out = self.add(Decoded::List(Vec::new()), node);
                     self.pending.push(Pending::List { node, next: 0, out });
                     return Ok(());
                 }
                 Node::Mapping(_) => {
                     let out = match into {
                         Some(out) => out,
-                        None => self.add(Decoded::Map(Vec::new())),
+                        None => self.add(Decoded::Map(Vec::new()), node),
                     };
                     self.pending.push(Pending::Map {
                         node,
@@ -264,8 +307,12 @@ impl<'n, 'a> Decoder<'n, 'a> {
         }
     }
 
-    fn add(&mut self, value: Decoded<'a>) -> usize {
+    /// Adds the value of a node.
+    fn add(&mut self, value: Decoded<'a>, node: usize) -> usize {
         self.values.push(value);
+        if let Some(lines) = self.lines {
+            self.value_lines.push(lines[node]);
+        }
         self.values.len() - 1
     }
 

@@ -72,6 +72,9 @@ pub(crate) enum Command {
     Cluster(Deferred<commands::cluster::Verb>),
     /// Print a shell completion script
     Completion(Deferred<commands::completion::Args>),
+    /// Write, check and inspect packages that extend a cluster
+    #[command(subcommand, visible_alias = "expansions")]
+    Expansion(Deferred<commands::expansion::Verb>),
     /// List, copy, save and load images
     #[command(subcommand, visible_alias = "images")]
     Image(Deferred<commands::image::Verb>),

@@ -9,6 +9,7 @@ pub(crate) mod apiserver;
 pub(crate) mod chart;
 pub(crate) mod cluster;
 pub(crate) mod completion;
+pub(crate) mod expansion;
 pub(crate) mod image;
 mod kubeconfig_file;
 mod listen;
@@ -36,6 +37,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Chart(chart) => chart::run(&chart, &printer),
         Command::Cluster(verb) => cluster::run(&verb, &printer),
         Command::Completion(args) => completion::run(&args, &printer),
+        Command::Expansion(verb) => expansion::run(&verb, &printer),
         Command::Image(verb) => image::run(&verb, &printer),
         Command::Machine(verb) => machine::run(&verb, &printer),
         Command::Plugin(verb) => plugin::run(&verb, &printer),

@@ -14,6 +14,8 @@ use crate::step;
 
 mod paths;
 
+pub use paths::check_destination;
+
 /// Leaves room in the name of a machine for its address.
 pub(super) const MAX_NAME: usize = 200;
 
@@ -144,7 +146,7 @@ fn check_files(features: &Features, errors: &mut FieldErrors) {
                 format!("{:?} must be a path inside the files root", file.src),
             );
         }
-        if let Err(message) = paths::check_destination(&file.dst, file.force) {
+        if let Err(message) = check_destination(&file.dst, file.force) {
             errors.add(field("dst"), format!("{:?} {message}", file.dst));
         }
         if !destinations.insert(file.dst.trim_end_matches('/')) {

@@ -230,7 +230,8 @@ fn files(fields: &mut Fields) -> Result<Vec<File>, Error> {
             let file = File {
                 src: fields.required_string("src")?,
                 dst: fields.required_string("dst")?,
-                force: false,
+                // Not TKEStack's, which checks no destination: written by merging an expansion package.
+                force: fields.boolean("force")?.unwrap_or_default(),
             };
             fields.finish()?;
             Ok(file)

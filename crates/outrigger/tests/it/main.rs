@@ -8,6 +8,7 @@ mod cluster;
 mod command_line;
 mod docs;
 mod examples;
+mod expansion;
 mod input_files;
 mod local_cluster;
 mod output;

@@ -65,7 +65,7 @@ pub(super) fn is_inside(path: &str) -> bool {
 }
 
 /// Checks that a destination is absolute, normal, and not a system path unless forced.
-pub(super) fn check_destination(path: &str, is_forced: bool) -> Result<(), &'static str> {
+pub fn check_destination(path: &str, is_forced: bool) -> Result<(), &'static str> {
     let Some(rest) = path.strip_prefix('/') else {
         return Err("is not an absolute path");
     };

@@ -204,3 +204,22 @@ fn a_change_of_the_mirror_reaches_the_object() {
             .contains("does not support this change")
     );
 }
+
+/// Merging an expansion package writes `force`, which TKEStack does not have.
+#[test]
+fn a_merged_file_may_replace_a_system_path() {
+    let forced = FIRST.replace(
+        "\"dst\": \"/tmp/hooks/post-install\"",
+        "\"dst\": \"/etc/hosts\", \"force\": true",
+    );
+    let forced = forced.replace("\"PostInstall\": \"/tmp/hooks/post-install\"", "");
+    let forced = forced.replace("// reference to destinate file which defined in files", "");
+    let forced = forced.replace(
+        "\"/tmp/hooks/pre-install\", \n",
+        "\"/tmp/hooks/pre-install\"\n",
+    );
+    let object = outrigger_goyaml::parse_json(strip_comments(&forced).as_bytes()).unwrap();
+    let cluster = convert(object).unwrap();
+    assert!(cluster.spec.features.files[1].force);
+    assert_eq!(validate(&cluster), []);
+}
