@@ -226,6 +226,20 @@ async fn a_release_is_left_alone_while_its_permission_is_withdrawn() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_installation_stops_when_its_permission_is_withdrawn() {
+    let fixture = Fixture::with_site(&[]).await;
+    let harness = &fixture.harness;
+    // It is rolled back if it does not become healthy in five minutes.
+    let spec = json!({"rollback": true, "values": {"simulate": "never-ready"}});
+    fixture.create("web", "web", spec).await;
+    harness.until_phase("web", Phase::Installing).await;
+    fixture.set_namespaces(&["shop"]).await;
+    harness.until_reason("web", "ClusterNotAllowed").await;
+    assert!(fixture.has_remote("apps/v1", "Deployment", "web").await);
+    fixture.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn plugins_are_deleted_with_their_cluster() {
     let fixture = Fixture::with_site(&[]).await;
     let harness = &fixture.harness;
