@@ -435,7 +435,7 @@ pub(crate) fn are_retries_exhausted(plugin: &Plugin, attempts: u32, is_rolled_ba
 }
 
 /// Whether the last attempt was rolled back, or could not be.
-fn is_rolled_back(status: &PluginStatus) -> bool {
+pub(crate) fn is_rolled_back(status: &PluginStatus) -> bool {
     let applied = conditions::find(&status.conditions, APPLIED);
     applied.is_some_and(|applied| applied.has_reason(&ROLLED_BACK))
 }

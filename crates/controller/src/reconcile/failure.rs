@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use outrigger_api::plugin::Phase;
-use outrigger_api::reason::EventReason;
+use outrigger_api::reason::{EventReason, Reason};
 
 use super::Reconcile;
-use crate::conditions::{self, Cause, READY};
+use crate::conditions::{self, Cause, HEALTHY, READY};
 use crate::decide;
 use crate::error::ReconcileError;
 use crate::events::PluginEvent;
@@ -138,12 +138,24 @@ impl Reconcile {
         let is_last = decide::are_retries_exhausted(plugin, attempts, is_rolled_back);
         self.pending
             .mark_failed(condition, cause, is_last, &self.observed.key);
+        if cause.reason == Reason::RolledBack {
+            self.restore_health();
+        }
         let ready = conditions::find(&self.pending.status.conditions, READY);
         let message = ready.map_or_else(|| cause.message.clone(), |ready| ready.message.clone());
         self.emit_failure(EventReason::Failed, &message);
         let retry_at = Instant::now() + self.ctx.options.backoff.delay(attempts);
         self.retry.retry_at = Some(retry_at);
         self.requeue_at = (!is_last).then_some(retry_at);
+    }
+
+    /// A rollback waited until the objects of the revision before were healthy again.
+    fn restore_health(&mut self) {
+        let before = conditions::find(&self.observed.status.conditions, HEALTHY);
+        let now = conditions::find_mut(&mut self.pending.status.conditions, HEALTHY);
+        if let (Some(before), Some(now)) = (before, now) {
+            now.clone_from(before);
+        }
     }
 }
 

@@ -56,6 +56,18 @@ impl Reconcile {
         }
     }
 
+    /// Reports the health of the revision that a rollback restored. The phase stays: the plugin is not as specified.
+    pub(super) fn report_restored_health(&mut self) {
+        let time = ProgressTime {
+            is_overdue: false,
+            is_short: false,
+        };
+        let assessment = decide::assess_health(Phase::Degraded, &self.observed.objects, time);
+        if let Some((_, healthy)) = assessment.explanation {
+            self.pending.set_condition(healthy);
+        }
+    }
+
     /// Whether the objects have not been in progress for long. If so, the plugin is reconciled again when that changes.
     fn is_progress_short(&mut self) -> bool {
         if self.observed.objects.unhealthy.is_empty() {

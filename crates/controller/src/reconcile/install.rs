@@ -153,6 +153,9 @@ impl Reconcile {
         if status.revision.is_none() || is_elsewhere || is_foreign || is_unavailable {
             return;
         }
+        if decide::is_rolled_back(status) {
+            self.report_restored_health();
+        }
         match decide::drift_action(&self.observed, &backoff) {
             Action::CorrectDrift if !self.observed.objects.drifted.is_empty() => {}
             Action::BackOff { until: Some(until) } => return self.requeue_by(until),

@@ -139,3 +139,20 @@ async fn an_upgrade_that_can_be_rolled_back_reports_why_its_pods_are_not_ready()
     assert!(healthy.message.contains("CrashLoopBackOff"), "{healthy:?}");
     harness.close().await;
 }
+
+#[tokio::test]
+async fn a_rollback_reports_the_health_of_what_it_restored() {
+    let harness = Harness::new().await;
+    let spec = json!({"rollback": true, "timeout": "4s"});
+    harness.create("web", "web", spec).await;
+    harness.until_ready("web").await;
+    harness.patch("web", simulate("never-ready")).await;
+    let is_rolled_back = |plugin: &outrigger_api::plugin::Plugin| {
+        let ready = plugin.condition("Ready");
+        ready.is_some_and(|ready| ready.reason == "RolledBack")
+    };
+    let plugin = harness.until("web", is_rolled_back).await;
+    let healthy = plugin.condition("Healthy").unwrap();
+    assert_eq!(healthy.reason, "Healthy", "{healthy:?}");
+    harness.close().await;
+}
