@@ -218,11 +218,27 @@ impl Drop for Running {
             return;
         };
         let machine = self.machine.clone();
-        KILLS.send_modify(|count| *count += 1);
+        let pending = PendingKill::new();
         runtime.spawn(async move {
             kill(&machine, group).await;
-            KILLS.send_modify(|count| *count -= 1);
+            drop(pending);
         });
+    }
+}
+
+/// Counts as one of [`KILLS`] until it is dropped, also if that is because the runtime ends.
+struct PendingKill;
+
+impl PendingKill {
+    fn new() -> Self {
+        KILLS.send_modify(|count| *count += 1);
+        Self
+    }
+}
+
+impl Drop for PendingKill {
+    fn drop(&mut self) {
+        KILLS.send_modify(|count| *count -= 1);
     }
 }
 

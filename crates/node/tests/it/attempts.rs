@@ -269,8 +269,9 @@ async fn a_daemon_does_not_hold_an_attempt_that_ended_one_without_a_supervisor()
     let command = fixture.command("sleep 61");
     tokio::select! {
         outcome = fixture.run("1", &command) => panic!("{outcome:?}"),
-        () = fixture.kill_supervisor() => {}
+        () = fixture.wait_for_runs(1) => {}
     }
+    fixture.kill_supervisor().await;
     let daemon = fixture
         .command("sleep 62 & echo $!")
         .timeout(Duration::from_secs(20));
