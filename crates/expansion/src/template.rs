@@ -2,8 +2,8 @@
 //!
 //! Templates reach nothing outside: no files, no clock, no randomness.
 
+use outrigger_chart::template_value;
 use outrigger_gotmpl::function::{Dialect, NullHost};
-use outrigger_gotmpl::value::Value as GoValue;
 use outrigger_gotmpl::{Engine, Limits, parse};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub fn render(text: &str, data: &Value) -> Result<Vec<u8>, Error> {
     let mut engine = Engine::new(Dialect::HELM_4, LIMITS).strict(true);
     engine.add(parsed);
     let mut output = Vec::new();
-    let executed = engine.execute(NAME, &go_value(data), &NullHost, &mut output);
+    let executed = engine.execute(NAME, &template_value(data), &NullHost, &mut output);
     executed.map_err(|error| located(NAME, &error.to_string()))?;
     Ok(output)
 }
@@ -55,25 +55,6 @@ fn located(name: &str, text: &str) -> Error {
         line,
         message: message.to_owned(),
         is_syntax: false,
-    }
-}
-
-/// Integers stay integers: `1000000` is not printed as `1e+06`.
-fn go_value(value: &Value) -> GoValue {
-    match value {
-        Value::Null => GoValue::Nil,
-        Value::Bool(flag) => GoValue::Bool(*flag),
-        Value::Number(number) => match number.as_i64() {
-            Some(integer) => GoValue::Int64(integer),
-            None => GoValue::Float(number.as_f64().unwrap_or_default()),
-        },
-        Value::String(text) => GoValue::str(text.as_str()),
-        Value::Array(items) => GoValue::list(items.iter().map(go_value).collect()),
-        Value::Object(fields) => {
-            let fields = fields.iter();
-            let fields = fields.map(|(key, value)| (key.as_str().into(), go_value(value)));
-            GoValue::map(fields.collect())
-        }
     }
 }
 

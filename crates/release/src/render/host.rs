@@ -3,9 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
+use outrigger_chart::template_value;
 use outrigger_gotmpl::function::{CallError, Host};
 use outrigger_gotmpl::functions::rsa_key;
-use outrigger_gotmpl::value::{Str, Value as GoValue};
+use outrigger_gotmpl::value::Value as GoValue;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -55,7 +56,10 @@ impl Host for ClusterHost {
         let found = found
             .ok_or_else(cancelled)?
             .map_err(|error| CallError::returned(chain(&error)))?;
-        Ok(found.map_or_else(|| GoValue::map(Vec::new()), |object| go_value(&object)))
+        Ok(found.map_or_else(
+            || GoValue::map(Vec::new()),
+            |object| template_value(&object),
+        ))
     }
 
     fn host_by_name(&self, _: &str) -> String {
@@ -110,24 +114,4 @@ async fn find(cluster: &Cluster, id: &ObjectId) -> Result<Option<Value>, Error> 
     }
     cluster.url(id).await?;
     cluster.get(id).await
-}
-
-/// Converts JSON as Helm's client decodes objects: integers stay integers.
-fn go_value(value: &Value) -> GoValue {
-    match value {
-        Value::Null => GoValue::Nil,
-        Value::Bool(flag) => GoValue::Bool(*flag),
-        Value::Number(number) => match number.as_i64() {
-            Some(integer) => GoValue::Int64(integer),
-            None => GoValue::Float(number.as_f64().unwrap_or_default()),
-        },
-        Value::String(text) => GoValue::str(text.as_str()),
-        Value::Array(items) => GoValue::list(items.iter().map(go_value).collect()),
-        Value::Object(fields) => GoValue::map(
-            fields
-                .iter()
-                .map(|(key, value)| (Str::from(key.as_str()), go_value(value)))
-                .collect(),
-        ),
-    }
 }
