@@ -3,20 +3,22 @@
 //! A supervisor (`attempt.sh`) runs on the machine, in a session of its own, and records how the command ended in the state
 //! folder of the machine. Whoever asks for the same id again gets the record, or waits for the command that still runs.
 
+mod request;
+
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout, timeout_at};
 
+pub(crate) use self::request::IdleShell;
+use self::request::{Marker, Request};
 use crate::answer::{self, TooLong};
 use crate::channel::Event;
 use crate::machine::Shell;
 use crate::output::Captured;
-use crate::shell::{Program, quote};
+use crate::shell::quote;
 use crate::{Command, Machine, RunError};
 
-/// Defines the function `attempt`.
-const ATTEMPT: &str = include_str!("attempt.sh");
 /// Where the superuser's records are.
 const STATE: &str = "/var/lib/outrigger";
 /// The attempt begins like a login, not like its supervisor.
@@ -184,33 +186,37 @@ impl Machine {
         command: &Command,
         is_started: &mut bool,
     ) -> Result<AttemptOutcome, RunError> {
-        let program = self.attempt_program(verb, attempt, command).await?;
-        let program = Program::InSession(&program);
-        let shell = match verb {
-            Verb::Run => self.start(program).await?,
+        let request = Request::new(&self.attempt_text(verb, attempt, command).await?)?;
+        let mut shell = match verb {
+            Verb::Run => self.send(&request).await?,
             // What is to be cancelled may hold the places of all channels.
-            Verb::Cancel => self.start_extra(program).await?,
+            Verb::Cancel => self.send_in_extra(&request).await?,
         };
         *is_started = true;
-        let answer = self.answer(shell, command.capture);
-        if let Ok(answer) = timeout(command.timeout, answer).await {
-            return answer;
+        let answer = self.answer(&mut shell, &request.marker, command.capture);
+        if let Ok(outcome) = timeout(command.timeout, answer).await {
+            let outcome = outcome?;
+            self.keep(shell);
+            return Ok(outcome);
         }
-        let shell = self.start_extra(program).await?;
-        self.answer(shell, command.capture).await
+        drop(shell);
+        let mut shell = self.send_in_extra(&request).await?;
+        self.answer(&mut shell, &request.marker, command.capture)
+            .await
     }
 
+    /// Reads an answer up to the marker.
     async fn answer(
         &self,
-        mut shell: Shell<'_>,
+        shell: &mut Shell<'_>,
+        marker: &Marker,
         capture: usize,
     ) -> Result<AttemptOutcome, RunError> {
-        shell.input.end().await;
         let mut answer = Answer::default();
-        loop {
+        while !answer.is_complete {
             match shell.events.next().await {
                 Event::Stdout(data) => {
-                    let pushed = answer.push(&data, capture);
+                    let pushed = answer.push(&data, marker, capture);
                     pushed.map_err(|_| answer.line.unexpected(self.name()))?;
                 }
                 Event::Stderr(data) => answer.errors.push(&data, 2000),
@@ -218,29 +224,65 @@ impl Machine {
                 Event::Refused | Event::Closed => break,
             }
         }
-        // The answer begins when the attempt has ended, and may be cut off. Asking again is harmless.
-        if !answer.is_ended && (answer.line.bytes().is_empty() || answer.output.is_empty()) {
+        // The answer may be cut off. Asking again is harmless.
+        if !answer.is_complete && !answer.is_ended {
             return Err(self.lost());
+        }
+        if !answer.is_complete {
+            answer.release(answer.held_back.len(), capture);
+        }
+        if answer.is_complete && !answer.is_outcome() {
+            // Messages may arrive after the marker.
+            shell.input.end().await;
+            loop {
+                match shell.events.next().await {
+                    Event::Stderr(data) => answer.errors.push(&data, 2000),
+                    Event::Stdout(_) | Event::Ended(_) => {}
+                    Event::Refused | Event::Closed => break,
+                }
+            }
         }
         answer.outcome(self.name())
     }
 
-    async fn attempt_program(
+    /// The shell text of a request.
+    async fn attempt_text(
         &self,
         verb: Verb,
         attempt: &AttemptId,
         command: &Command,
     ) -> Result<String, RunError> {
         let state = self.state_folder().await?;
+        let script = Script::of(command);
         Ok(format!(
-            "{ATTEMPT}attempt {} {} {} {} {} {}",
+            "attempt {} {} {} {} {} {} {}",
             quote(&state),
             key(&attempt.task),
             key(&attempt.id),
             command.timeout.as_secs().max(1),
             verb.text(),
-            quote(&format!("{SCRIPT_START}{}", command.program())),
+            quote(script.starter),
+            quote(&script.text),
         ))
+    }
+}
+
+/// What the supervisor starts in the background.
+struct Script {
+    /// The words that come before the path of the script. It leads a session of its own.
+    starter: &'static str,
+    text: String,
+}
+
+impl Script {
+    /// A program is started by a copy of the supervisor's shell: each shell less saves a good part of a short hook.
+    fn of(command: &Command) -> Self {
+        let (starter, end) = match command.words() {
+            Some(words) => (".", command.setup() + "lead_session " + words),
+            None => ("setsid /bin/sh", command.program()),
+        };
+        let text = format!("{SCRIPT_START}{end}");
+        Self { starter, text }
     }
 }
 
@@ -260,7 +302,13 @@ struct Answer {
     line: answer::Answer,
     is_line_read: bool,
     output: Captured,
+    /// What may be the beginning of the marker.
+    held_back: Vec<u8>,
+    /// Bytes before the output: the newline after the line.
+    skipped: usize,
     errors: Captured,
+    /// Whether the marker was read.
+    is_complete: bool,
     is_ended: bool,
 }
 
@@ -270,26 +318,46 @@ impl Default for Answer {
             line: answer::Answer::new(MAX_LINE),
             is_line_read: false,
             output: Captured::default(),
+            held_back: Vec::new(),
+            skipped: 1,
             errors: Captured::default(),
+            is_complete: false,
             is_ended: false,
         }
     }
 }
 
 impl Answer {
-    fn push(&mut self, data: &[u8], capture: usize) -> Result<(), TooLong> {
-        if self.is_line_read {
-            self.output.push(data, capture);
-            return Ok(());
+    fn push(&mut self, data: &[u8], marker: &Marker, capture: usize) -> Result<(), TooLong> {
+        let mut data = data;
+        if !self.is_line_read {
+            let end = data.iter().position(|byte| *byte == b'\n');
+            let (line, rest) = data.split_at(end.unwrap_or(data.len()));
+            self.line.push(line)?;
+            self.is_line_read = end.is_some();
+            // The newline may be the first byte of the marker.
+            data = rest;
         }
-        let end = data.iter().position(|byte| *byte == b'\n');
-        let (line, rest) = data.split_at(end.unwrap_or(data.len()));
-        self.line.push(line)?;
-        if end.is_some() {
-            self.is_line_read = true;
-            self.output.push(rest.get(1..).unwrap_or_default(), capture);
-        }
+        self.held_back.extend_from_slice(data);
+        self.is_complete = self.held_back.ends_with(marker.bytes());
+        let end = self.held_back.len().saturating_sub(marker.bytes().len());
+        self.release(end, capture);
         Ok(())
+    }
+
+    /// Takes what was held back as output.
+    fn release(&mut self, end: usize, capture: usize) {
+        let released: Vec<u8> = self.held_back.drain(..end).collect();
+        let output = released.get(self.skipped..).unwrap_or_default();
+        self.skipped = self.skipped.saturating_sub(released.len());
+        self.output.push(output, capture);
+    }
+
+    /// Whether it says how the attempt ended.
+    fn is_outcome(&self) -> bool {
+        let line = self.line.text();
+        let word = line.split(' ').next().unwrap_or_default();
+        ["exited", "timeout", "ended", "lost"].contains(&word)
     }
 
     fn outcome(self, machine: &str) -> Result<AttemptOutcome, RunError> {

@@ -1,5 +1,6 @@
 # Runs on a machine, in any POSIX shell. Does the work of an attempt at most once: starts it, or attaches to it. Arguments:
-# the state folder, the task, the id, the timeout in seconds, the verb (run or cancel), the script.
+# the state folder, the task, the id, the timeout in seconds, the verb (run or cancel), the words that start the script
+# in a session of its own, the script.
 #
 # Nothing on the machine waits for the timeout. An attempt that is overdue is ended by whoever attaches to it, and before
 # any other attempt runs.
@@ -10,7 +11,7 @@
 # an extension, also those that the script makes next to itself ($0).
 attempt() {
   umask 077
-  state=${1:-${HOME:-/}/.outrigger}/attempts task=$2 f=$2.$3 seconds=$4 verb=$5 script=$6
+  state=${1:-${HOME:-/}/.outrigger}/attempts task=$2 f=$2.$3 seconds=$4 verb=$5 starter=$6 script=$7
   any=????????????????????????????????
   [ -d "$state" ] || mkdir -p "$state" || fail "cannot create $state"
   cd "$state" && [ -O . ] || fail "$state belongs to another user"
@@ -45,7 +46,8 @@ attempt() {
   exec cat "$@"
 }
 fail() { echo "state $*"; exit 0; }
-start_of() { { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null && stat=${stat##*) } && set -- $stat && began=${20}; }
+start_of() { { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null && start_in_stat; }
+start_in_stat() { stat=${stat##*) } && set -- $stat && began=${20}; }
 # Compares the time since the supervisor began, in ticks since boot, with the timeout.
 is_overdue() { [ -n "$limit" ] && read -r up rest </proc/uptime && [ $((${up%.*} - start / 100)) -ge "$limit" ]; }
 is_alive() { [ -n "$1" ] && start_of "$1" && [ "$began" = "$2" ]; }
@@ -63,7 +65,7 @@ kill_group() {
 # the task, runs the script in a process group of its own with bounded output, and records how it ended.
 supervise() {
   script=$1
-  { read -r me stat; } </proc/self/stat && start_of "$me" && my_start=$began || exit 1
+  { IFS= read -r stat; } </proc/self/stat && me=${stat%% *} && start_in_stat && my_start=$began || exit 1
   set -C
   true >"$f" || { set +C; true >"$script"; exit 1; }
   set +C
@@ -78,7 +80,7 @@ supervise() {
   open_pipe && [ "$ending" = exited ] || { record "$ending 126"; exit; }
   collect <&7 &
   collector=$!
-  setsid /bin/sh "$PWD/$script" >&8 2>&1 7<&- 8>&- </dev/null &
+  $starter "$PWD/$script" >&8 2>&1 7<&- 8>&- </dev/null &
   child=$!
   exec 7<&- 8>&-
   start_of $child && echo "$child $began" >>"$f"
@@ -92,6 +94,11 @@ supervise() {
   record "$ending $result"
   true >"$script"
   prune
+}
+# Becomes a command in a session of its own. Some C libraries do not run a script without a shebang: a shell does.
+lead_session() {
+  { IFS= read -r line <"$1"; } 2>/dev/null
+  case $line in '#!'*) exec setsid "$@" ;; *) exec setsid /bin/sh -c '"$0" "$@"' "$@" ;; esac
 }
 # Overwrites in place: a full disk cannot prevent it.
 record() { printf '%-15s\n' "$1" 1<>"$f"; }

@@ -11,11 +11,19 @@ const MAX_TIMEOUT: Duration = Duration::from_hours(100 * 365 * 24);
 /// How much of the beginning and of the end of each output is kept.
 const DEFAULT_CAPTURE: usize = 64 * 1024;
 
+/// What is run.
+#[derive(Debug, Clone)]
+enum Work {
+    /// The words of a command.
+    Program(String),
+    /// POSIX shell text.
+    Shell(String),
+}
+
 /// A program with arguments, or shell text, and its limits.
 #[derive(Debug, Clone)]
 pub struct Command {
-    /// POSIX shell text.
-    text: String,
+    work: Work,
     environment: Vec<(&'static str, String)>,
     directory: Option<String>,
     pub(crate) input: Vec<u8>,
@@ -26,15 +34,18 @@ pub struct Command {
 impl Command {
     /// Runs a program by its path or name. The arguments reach it as they are, whatever they contain.
     pub fn new<'a>(program: &'a str, arguments: impl IntoIterator<Item = &'a str>) -> Self {
-        // Not `exec`: a shell runs a script without a shebang only as a command of its own.
         let words = std::iter::once(program).chain(arguments);
-        Self::shell(quote_all(words))
+        Self::of(Work::Program(quote_all(words)))
     }
 
     /// Runs POSIX shell text.
     pub fn shell(text: impl Into<String>) -> Self {
+        Self::of(Work::Shell(text.into()))
+    }
+
+    fn of(work: Work) -> Self {
         Self {
-            text: text.into(),
+            work,
             environment: Vec::new(),
             directory: None,
             input: Vec::new(),
@@ -79,15 +90,29 @@ impl Command {
 
     /// The shell text that runs it.
     pub(crate) fn program(&self) -> String {
-        let mut program = String::new();
+        // Not `exec`: a shell runs a script without a shebang only as a command of its own.
+        let (Work::Program(text) | Work::Shell(text)) = &self.work;
+        self.setup() + text
+    }
+
+    /// The words of a program without shell text.
+    pub(crate) fn words(&self) -> Option<&str> {
+        match &self.work {
+            Work::Program(words) => Some(words),
+            Work::Shell(_) => None,
+        }
+    }
+
+    /// The shell text that sets its directory and environment.
+    pub(crate) fn setup(&self) -> String {
+        let mut setup = String::new();
         if let Some(directory) = &self.directory {
-            program.push_str(&format!("cd -- {} || exit 126\n", quote(directory)));
+            setup.push_str(&format!("cd -- {} || exit 126\n", quote(directory)));
         }
         for (name, value) in &self.environment {
-            program.push_str(&format!("export {name}={}\n", quote(value)));
+            setup.push_str(&format!("export {name}={}\n", quote(value)));
         }
-        program.push_str(&self.text);
-        program
+        setup
     }
 }
 

@@ -1,13 +1,14 @@
 //! A machine: the one thing that callers hold.
 
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OnceCell, SemaphorePermit};
 
 use crate::answer::Answer;
+use crate::attempt::IdleShell;
 use crate::channel::{Event, Events, Input};
 use crate::privilege::{PROBE, Privilege, unlocked};
 use crate::shell::{Program, READY};
@@ -47,6 +48,8 @@ struct Inner {
     privilege: OnceCell<Privilege>,
     /// Where attempts are recorded, if not in the default folder.
     state: Option<String>,
+    /// The shell of the last attempt.
+    idle_shell: Mutex<Option<IdleShell>>,
 }
 
 enum Transport {
@@ -71,6 +74,7 @@ impl Machine {
             transport: Transport::Ssh(connection),
             privilege: OnceCell::new(),
             state: None,
+            idle_shell: Mutex::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -98,6 +102,7 @@ impl Machine {
             transport: Transport::Local,
             privilege,
             state,
+            idle_shell: Mutex::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -119,6 +124,12 @@ impl Machine {
             connection.open().await?;
         }
         self.privilege().await.map(drop)
+    }
+
+    /// The shell that waits for the next attempt, if there is one.
+    pub(crate) fn idle_shell(&self) -> MutexGuard<'_, Option<IdleShell>> {
+        let shell = self.inner.idle_shell.lock();
+        shell.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The key that the machine presented; none before it was connected to, and none of the local machine.
@@ -149,26 +160,31 @@ impl Machine {
 
     /// Starts a shell that runs a program as root, or as the user if the credentials say so.
     pub(crate) async fn start(&self, program: Program<'_>) -> Result<Shell<'_>, RunError> {
-        let privilege = self.privilege().await?;
-        let channel = match &self.inner.transport {
+        let channel = self.channel().await?;
+        self.start_in(channel, program).await
+    }
+
+    /// A place among the channels of the connection.
+    pub(crate) async fn channel(&self) -> Result<Option<SemaphorePermit<'_>>, RunError> {
+        Ok(match &self.inner.transport {
             Transport::Ssh(connection) => connection.channel().await?,
             Transport::Local => None,
-        };
-        self.start_in(channel, privilege, program).await
+        })
     }
 
     /// Like [`Self::start`], although all channels may be taken.
     pub(crate) async fn start_extra(&self, program: Program<'_>) -> Result<Shell<'_>, RunError> {
-        let privilege = self.privilege().await?;
-        self.start_in(None, privilege, program).await
+        self.start_in(None, program).await
     }
 
-    async fn start_in<'a>(
+    /// Like [`Self::start`], in this place. A shell that is idle gives its own to it: servers limit the number of channels.
+    pub(crate) async fn start_in<'a>(
         &'a self,
         channel: Option<SemaphorePermit<'a>>,
-        privilege: &Privilege,
         program: Program<'_>,
     ) -> Result<Shell<'a>, RunError> {
+        let privilege = self.privilege().await?;
+        drop(self.idle_shell().take());
         let line = privilege.command_line(program.loader());
         let program = Bytes::from(program.encode()?);
         let (input, events) = match privilege.password_line() {

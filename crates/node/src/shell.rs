@@ -12,9 +12,8 @@ pub(crate) enum Program<'a> {
     /// As the input of a shell, which reads it in blocks: that is faster. Data for the program may follow when the program
     /// has printed something.
     BeforeInput(&'a str),
-    /// Like [`Self::BeforeInput`], in a shell that leads a session of its own, so that nothing which ends the connection, or
-    /// sudo, ends the processes that it leaves behind.
-    InSession(&'a str),
+    /// Like [`Self::BeforeInput`], in a shell that then waits for more programs, until its input ends.
+    KeptOpen(&'a str),
 }
 
 impl Program<'_> {
@@ -23,31 +22,27 @@ impl Program<'_> {
     pub(crate) const fn loader(self) -> &'static str {
         match self {
             Self::WithInput(_) => r#"IFS= read -r p && eval "$(printf %b "$p")""#,
-            Self::BeforeInput(_) | Self::InSession(_) => "exec /bin/sh",
+            Self::BeforeInput(_) | Self::KeptOpen(_) => "exec /bin/sh",
         }
     }
 
     /// What the loader reads.
     pub(crate) fn encode(self) -> Result<String, NulByte> {
-        let (Self::WithInput(text) | Self::BeforeInput(text) | Self::InSession(text)) = self;
+        let (Self::WithInput(text) | Self::BeforeInput(text) | Self::KeptOpen(text)) = self;
         if text.contains('\0') {
             return Err(NulByte);
         }
         Ok(match self {
             Self::WithInput(text) => line(text),
-            Self::BeforeInput(text) => compound(text),
-            Self::InSession(text) => compound(&format!("p={}\n{LEAD_SESSION}", quote(text))),
+            Self::BeforeInput(text) => compound(&format!("{text}\nexit")),
+            Self::KeptOpen(text) => compound(text),
         })
     }
 }
 
-/// Runs the text of `$p`: in this shell if it leads a session, as most do that SSH servers start, otherwise in one that does.
-const LEAD_SESSION: &str = r#"IFS= read -r s </proc/$$/stat; s=${s##*) }; set -- $s
-if [ "$4" = $$ ]; then eval "$p"; else printf '%s\n' "$p" | setsid /bin/sh; fi"#;
-
 /// A shell runs a compound command only when it has read all of it.
 fn compound(text: &str) -> String {
-    format!("{{\n{text}\nexit\n}}\n")
+    format!("{{\n{text}\n}}\n")
 }
 
 /// Printed by the shell behind sudo when it reads the program. What is sent earlier may be read by sudo.
@@ -99,7 +94,9 @@ mod tests {
         assert_eq!(line.as_deref(), Ok("a\\\\n\\nb\n"));
         let command = Program::BeforeInput(text).encode();
         assert_eq!(command.as_deref(), Ok("{\na\\n\nb\nexit\n}\n"));
-        assert_eq!(Program::InSession("a\0").encode(), Err(NulByte));
+        let open = Program::KeptOpen(text).encode();
+        assert_eq!(open.as_deref(), Ok("{\na\\n\nb\n}\n"));
+        assert_eq!(Program::KeptOpen("a\0").encode(), Err(NulByte));
     }
 
     #[test]
@@ -107,7 +104,7 @@ mod tests {
         for program in [
             Program::WithInput(""),
             Program::BeforeInput(""),
-            Program::InSession(""),
+            Program::KeptOpen(""),
         ] {
             assert!(!program.loader().contains(['\'', '!', '\n', '\\']));
         }

@@ -3,12 +3,19 @@
 use super::*;
 
 fn answer(text: &[u8]) -> Result<AttemptOutcome, RunError> {
+    let marker = request().marker;
     let mut answer = Answer::default();
-    for byte in text {
-        let pushed = answer.push(&[*byte], 100);
+    for byte in [text, marker.bytes()].concat() {
+        assert!(!answer.is_complete);
+        let pushed = answer.push(&[byte], &marker, 100);
         pushed.map_err(|_| answer.line.unexpected("m"))?;
     }
+    assert!(answer.is_complete);
     answer.outcome("m")
+}
+
+fn request() -> Request {
+    Request::new("true").unwrap()
 }
 
 #[test]
@@ -28,7 +35,8 @@ fn reads_outcome_and_output() -> Result<(), RunError> {
 #[test]
 fn other_answers_are_errors() {
     let mut state = Answer::default();
-    state.push(b"state cannot write\n", 100).unwrap();
+    let pushed = state.push(b"state cannot write\n", &request().marker, 100);
+    assert!(pushed.is_ok() && !state.is_outcome());
     state.errors.push(b"no rights\n", 100);
     assert!(
         matches!(state.outcome("m"), Err(RunError::State { message, .. }) if message == "cannot write: no rights")
@@ -45,6 +53,18 @@ fn other_answers_are_errors() {
         answer(b""),
         Err(RunError::UnexpectedAnswer { .. })
     ));
+}
+
+#[test]
+fn output_that_looks_like_a_marker_is_output() {
+    let (marker, other) = (request().marker, request().marker);
+    assert_ne!(marker.bytes(), other.bytes());
+    let mut answer = Answer::default();
+    let text = [b"exited 0 0\n", other.bytes(), b"\n\n", marker.bytes()].concat();
+    answer.push(&text, &marker, 100).unwrap();
+    assert!(answer.is_complete);
+    let output = answer.outcome("m").unwrap().output().head.clone();
+    assert_eq!(output, [other.bytes(), b"\n\n"].concat());
 }
 
 #[test]

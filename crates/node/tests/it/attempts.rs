@@ -81,6 +81,44 @@ async fn an_attempt_runs_once_and_its_result_is_kept() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn a_program_has_a_session_and_gets_its_arguments_with_or_without_a_shebang()
+-> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    for (name, first_line) in [("shebang", "#!/bin/sh\n"), ("plain", "")] {
+        let program = fixture.folder.path().join(name);
+        let text = "IFS= read -r stat </proc/$$/stat; group=${stat##*) }; group=${group#* * }
+case ${group%% *} in $$ | $PPID) ;; *) echo in the group of others ;; esac; printf '%s\\n' \"$1\" \"$KEY\" \"$PWD\"; exit 3\n";
+        fs_err::write(&program, format!("{first_line}{text}"))?;
+        let path = program.display().to_string();
+        let mode = Command::new("chmod", ["755", &path]);
+        assert!(fixture.machine.run(&mode).await?.status.is_success());
+        let command = Command::new(&path, ["a=$(b) 'c'"])
+            .env("KEY", "d e")
+            .directory("/proc");
+        let outcome = fixture.run(name, &command).await?;
+        let AttemptOutcome::Exited { code, output } = outcome else {
+            panic!("{outcome:?}");
+        };
+        let expected = "a=$(b) 'c'\nd e\n/proc\n";
+        assert_eq!((code, output.text().as_str()), (3, expected), "{name}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_program_that_is_missing_ends_the_attempt_with_the_code_of_shells() -> anyhow::Result<()>
+{
+    let fixture = Fixture::new();
+    let outcome = fixture.run("1", &Command::new("/nope", [])).await?;
+    let AttemptOutcome::Exited { code, output } = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(code, 127);
+    assert!(output.text().contains("/nope"), "{}", output.text());
+    Ok(())
+}
+
+#[tokio::test]
 async fn callers_at_the_same_time_share_one_run() -> anyhow::Result<()> {
     let fixture = Fixture::new();
     let command = fixture.command("sleep 0.3; echo done");

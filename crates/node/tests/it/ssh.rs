@@ -125,6 +125,48 @@ async fn copies_and_attempts_that_fail_leave_no_channel() {
 }
 
 #[tokio::test]
+async fn attempts_share_a_shell_that_gives_way_to_other_commands() -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let home: &'static str = Box::leak(home.path().display().to_string().into_boxed_str());
+    let mut server = SshServer::start(Behavior::Runs(home)).await;
+    let mut target = server.target("tester");
+    target.credentials.unprivileged = true;
+    let machine = Machine::ssh(target, &Connector::default());
+    let attempt = async |id: &str, text: &str| {
+        let id = AttemptId::new("task", id);
+        let outcome = machine.run_attempt(&id, &Command::shell(text)).await?;
+        anyhow::Ok((outcome.is_success(), outcome.output().text()))
+    };
+    // The output of an attempt is all of it, also if it looks like the answer of another one.
+    for (id, text, expected) in [
+        ("1", "printf one", (true, "one")),
+        (
+            "2",
+            "printf 'exited 0 0\\n\\n'; exit 3",
+            (false, "exited 0 0\n\n"),
+        ),
+        ("1", "printf never", (true, "one")),
+        ("3", "cat; exit 0", (true, "")),
+    ] {
+        let (is_success, output) = attempt(id, text).await?;
+        assert_eq!((is_success, output.as_str()), expected, "{id}");
+    }
+    assert_eq!(server.commands.load(Ordering::SeqCst), 1);
+    assert_eq!(*server.channels.borrow(), 1);
+    // A server may allow one channel only.
+    machine.run(&Command::shell("true")).await?;
+    timeout(LIMIT, server.all_closed()).await?;
+    assert_eq!(attempt("4", "printf four").await?.1, "four");
+    assert_eq!(server.commands.load(Ordering::SeqCst), 3);
+    // Attempts at the same time have shells of their own; the shell of the last one is kept.
+    let both = tokio::join!(attempt("5", "printf five"), attempt("5", "printf six"));
+    assert_eq!((both.0?.1.as_str(), both.1?.1.as_str()), ("five", "five"));
+    drop(machine);
+    timeout(LIMIT, server.all_closed()).await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn machines_that_do_not_answer_hold_nobody_up() {
     let no_login = SshServer::start(Behavior::NoLogin).await;
     let server = SshServer::start(Behavior::Nothing).await;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,7 +12,9 @@ use russh::keys::PrivateKey;
 use russh::keys::ssh_key::private::{Ed25519Keypair, KeypairData};
 use russh::server::{self, Auth, ChannelOpenHandle, Msg, Session};
 use russh::{Channel, ChannelId, ChannelMsg};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::process::Command;
 use tokio::sync::watch;
 
 /// What the server does with commands.
@@ -27,12 +30,16 @@ pub(crate) enum Behavior {
     Says(&'static str),
     /// Lets nobody log in, and does not refuse it either.
     NoLogin,
+    /// Runs them in this home directory, each in a session of its own.
+    Runs(&'static str),
 }
 
 #[derive(Debug)]
 pub(crate) struct SshServer {
     pub(crate) address: SocketAddr,
     pub(crate) connections: Arc<AtomicUsize>,
+    /// Commands that were started.
+    pub(crate) commands: Arc<AtomicUsize>,
     /// Channels with commands.
     pub(crate) channels: watch::Receiver<i64>,
 }
@@ -50,13 +57,16 @@ impl SshServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
+        let commands = Arc::new(AtomicUsize::new(0));
         let (open, channels) = watch::channel(0);
         let (count, open) = (Arc::clone(&connections), Arc::new(open));
+        let started = Arc::clone(&commands);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::SeqCst);
                 let client = Client {
                     behavior,
+                    commands: Arc::clone(&started),
                     open: Arc::clone(&open),
                     channels: HashMap::new(),
                 };
@@ -71,6 +81,7 @@ impl SshServer {
         Self {
             address,
             connections,
+            commands,
             channels,
         }
     }
@@ -96,6 +107,7 @@ pub(crate) fn target(address: SocketAddr, user: &str) -> Target {
 
 struct Client {
     behavior: Behavior,
+    commands: Arc<AtomicUsize>,
     open: Arc<watch::Sender<i64>>,
     channels: HashMap<ChannelId, Channel<Msg>>,
 }
@@ -148,11 +160,16 @@ impl server::Handler for Client {
     ) -> Result<(), Self::Error> {
         let channel = self.channels.remove(&id).unwrap();
         session.channel_success(id)?;
-        let is_sudo = String::from_utf8_lossy(command).contains("sudo");
+        self.commands.fetch_add(1, Ordering::SeqCst);
+        let command = String::from_utf8_lossy(command).into_owned();
+        let is_sudo = command.contains("sudo");
         let (behavior, open) = (self.behavior, Arc::clone(&self.open));
         open.send_modify(|count| *count += 1);
         tokio::spawn(async move {
-            let _ = behave(channel, behavior, is_sudo).await;
+            let _ = match behavior {
+                Behavior::Runs(home) => run(channel, &command, home).await.is_ok(),
+                _ => behave(channel, behavior, is_sudo).await.is_ok(),
+            };
             open.send_modify(|count| *count -= 1);
         });
         Ok(())
@@ -179,7 +196,7 @@ async fn behave(
                 write.data_bytes(text.as_bytes()).await?;
                 return std::future::pending().await;
             }
-            Behavior::Nothing | Behavior::NoLogin => {}
+            Behavior::Nothing | Behavior::NoLogin | Behavior::Runs(_) => {}
         }
         write.exit_status(0).await?;
         write.eof().await?;
@@ -192,5 +209,40 @@ async fn behave(
     tokio::select! {
         result = answer => result,
         result = closed => result,
+    }
+}
+
+/// Runs a command until it ends or the client closes the channel.
+async fn run(channel: Channel<Msg>, command: &str, home: &str) -> anyhow::Result<()> {
+    let mut child = Command::new("setsid")
+        .args(["sh", "-c", command])
+        .env("HOME", home)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let (mut read, write) = channel.split();
+    let mut stdin = child.stdin.take();
+    let mut stdout = child.stdout.take().unwrap();
+    let input = async {
+        while let Some(message) = read.wait().await {
+            match (message, &mut stdin) {
+                (ChannelMsg::Data { data }, Some(pipe)) => pipe.write_all(&data).await?,
+                (ChannelMsg::Eof, _) => drop(stdin.take()),
+                (ChannelMsg::Close, _) => break,
+                _ => {}
+            }
+        }
+        anyhow::Ok(())
+    };
+    let output = async {
+        tokio::io::copy(&mut stdout, &mut write.make_writer()).await?;
+        write.exit_status(0).await?;
+        write.eof().await?;
+        write.close().await?;
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        result = input => result,
+        result = output => result,
     }
 }
