@@ -64,7 +64,8 @@ pub(crate) fn handle_file_size_limit() {
 
 /// Installs the signal handlers. The future completes on SIGTERM or SIGINT.
 ///
-/// Also lets the allocator return memory while nothing is allocated. Its threads would delay the start of short commands.
+/// Also lets the allocator return memory, while nothing is allocated too. Its threads would delay the start of short
+/// commands, which gain from huge pages.
 ///
 /// A thread waits for the signals, so that they are noticed while all threads of the runtime are busy. With a limit, it also
 /// ends the process if that has not ended by itself.
@@ -73,6 +74,8 @@ pub(super) fn shutdown_signal(
 ) -> anyhow::Result<Shared<impl Future<Output = ()>>> {
     // Without its threads, the allocator returns memory when it is used again.
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
+    // With them, it returns less memory.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     let (request, mut requested) = watch::channel(false);
     let (installed, installation) = mpsc::channel();
     let thread = std::thread::Builder::new().name("signals".to_owned());
