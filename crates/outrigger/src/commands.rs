@@ -9,6 +9,7 @@ pub(crate) mod apiserver;
 pub(crate) mod chart;
 pub(crate) mod cluster;
 pub(crate) mod completion;
+mod embedded_server;
 pub(crate) mod expansion;
 pub(crate) mod image;
 mod kubeconfig_file;

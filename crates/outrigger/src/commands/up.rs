@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use kube::Client;
 use outrigger_api::plugin::Plugin;
-use outrigger_apiserver::server::{Options, Server};
+use outrigger_apiserver::server::Options;
 use outrigger_apiserver::transport::{KUBECONFIG_NAME, Written};
 use outrigger_controller::{ClusterOptions, crds};
 use outrigger_simulate as simulate;
@@ -24,10 +24,10 @@ use tokio::sync::Notify;
 
 use self::stand_ins::StandIns;
 use super::cluster::file::Manifests;
-use super::kubeconfig_file;
 use super::listen::{self, parse_address};
 use super::plugin::file;
 use super::runtime::{self, SHUTDOWN_LIMIT, shutdown_signal};
+use super::{embedded_server, kubeconfig_file};
 use crate::commands::mirror_flags::MirrorFlags;
 use crate::printer::Printer;
 use crate::report::note;
@@ -102,9 +102,7 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     };
     let listener = listen::bind(args.listen, false, args.data.as_deref()).await?;
     let address = listener.address();
-    let server = Server::open(options)
-        .await
-        .context("failed to open the API server")?;
+    let server = embedded_server::open(options).await?;
     // The server has made the data folder private.
     let stand_ins = StandIns::start(&manifests, args.data.as_deref()).await?;
     server.serve(listener);

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use outrigger_apiserver::auth::StaticTokens;
-use outrigger_apiserver::server::{Options, Server};
+use outrigger_apiserver::server::Options;
 use outrigger_simulate as simulate;
 
-use crate::commands::kubeconfig_file;
 use crate::commands::listen::{self, parse_address};
 use crate::commands::runtime::{self, shutdown_signal};
+use crate::commands::{embedded_server, kubeconfig_file};
 use crate::input_file;
 use crate::printer::Printer;
 use crate::report::note;
@@ -59,9 +59,7 @@ async fn serve(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     }
     let listener = listen::bind(args.listen, args.allow_remote, args.data.as_deref()).await?;
     let shutdown = shutdown_signal(None)?;
-    let server = Server::open(options)
-        .await
-        .context("failed to open the API server")?;
+    let server = embedded_server::open(options).await?;
     let address = listener.address();
     server.serve(listener);
     server.run_controllers();
