@@ -25,6 +25,8 @@ const STATE: &str = "/var/lib/outrigger";
 const SCRIPT_START: &str = "umask 022\ncd \"${HOME:-/}\" 2>/dev/null || cd /\n";
 /// How long the machine may take to report after the timeout of the command.
 const REPORT: Duration = Duration::from_secs(30);
+/// How long the output of a command is read after its end.
+const DRAIN: Duration = Duration::from_secs(1);
 /// Delays between attempts to connect again.
 const RECONNECT: [Duration; 4] = [
     Duration::from_millis(200),
@@ -194,27 +196,37 @@ impl Machine {
         };
         *is_started = true;
         let answer = self.answer(&mut shell, &request.marker, command.capture);
-        if let Ok(outcome) = timeout(command.timeout, answer).await {
-            let outcome = outcome?;
+        if let Ok(answer) = timeout(command.timeout, answer).await
+            && let Some(outcome) = answer?
+        {
             self.keep(shell);
             return Ok(outcome);
         }
         drop(shell);
         let mut shell = self.send_in_extra(&request).await?;
-        self.answer(&mut shell, &request.marker, command.capture)
-            .await
+        let answer = self.answer(&mut shell, &request.marker, command.capture);
+        answer.await?.ok_or_else(|| self.lost())
     }
 
-    /// Reads an answer up to the marker.
+    /// Reads an answer up to the marker. Nothing if the command has ended, and a process that it left behind keeps its output
+    /// open: to attach to the attempt ends that.
     async fn answer(
         &self,
         shell: &mut Shell<'_>,
         marker: &Marker,
         capture: usize,
-    ) -> Result<AttemptOutcome, RunError> {
+    ) -> Result<Option<AttemptOutcome>, RunError> {
         let mut answer = Answer::default();
         while !answer.is_complete {
-            match shell.events.next().await {
+            let next = shell.events.next();
+            let event = match answer.drained_by.filter(|_| !answer.is_line_read) {
+                None => next.await,
+                Some(time) => match timeout_at(time, next).await {
+                    Ok(event) => event,
+                    Err(_) => return Ok(None),
+                },
+            };
+            match event {
                 Event::Stdout(data) => {
                     let pushed = answer.push(&data, marker, capture);
                     pushed.map_err(|_| answer.line.unexpected(self.name()))?;
@@ -242,7 +254,7 @@ impl Machine {
                 }
             }
         }
-        answer.outcome(self.name())
+        answer.outcome(self.name()).map(Some)
     }
 
     /// The shell text of a request.
@@ -301,6 +313,8 @@ fn key(text: &str) -> String {
 struct Answer {
     line: answer::Answer,
     is_line_read: bool,
+    /// Until when all output is expected, once the command has ended.
+    drained_by: Option<Instant>,
     output: Captured,
     /// What may be the beginning of the marker.
     held_back: Vec<u8>,
@@ -317,6 +331,7 @@ impl Default for Answer {
         Self {
             line: answer::Answer::new(MAX_LINE),
             is_line_read: false,
+            drained_by: None,
             output: Captured::default(),
             held_back: Vec::new(),
             skipped: 1,
@@ -330,11 +345,24 @@ impl Default for Answer {
 impl Answer {
     fn push(&mut self, data: &[u8], marker: &Marker, capture: usize) -> Result<(), TooLong> {
         let mut data = data;
-        if !self.is_line_read {
+        while !self.is_line_read && !data.is_empty() {
             let end = data.iter().position(|byte| *byte == b'\n');
             let (line, rest) = data.split_at(end.unwrap_or(data.len()));
             self.line.push(line)?;
-            self.is_line_read = end.is_some();
+            if end.is_none() {
+                return Ok(());
+            }
+            if self.line.bytes().is_empty() && self.drained_by.is_none() {
+                self.drained_by = Some(Instant::now() + DRAIN);
+                data = rest.get(1..).unwrap_or_default();
+                continue;
+            }
+            self.is_line_read = true;
+            if self.line.bytes() == marker.text() {
+                // The shell that was to answer was killed.
+                self.is_complete = true;
+                return Ok(());
+            }
             // The newline may be the first byte of the marker.
             data = rest;
         }

@@ -4,7 +4,8 @@
 #
 # Nothing on the machine waits for the timeout. An attempt that is overdue is ended by whoever attaches to it, and before
 # any other attempt runs.
-# Prints "outcome code dropped" and the captured output, or "state" and a message, with details on stderr.
+# Prints an empty line when the script has ended, if this shell started it, then "outcome code dropped" and the captured
+# output, or "state" and a message, with details on stderr.
 #
 # The record of an attempt is one file. Whoever creates it has claimed the attempt. Its lines are the outcome, which is
 # overwritten, the supervisor, and the process group of the script. The other files of the attempt have the same name and
@@ -13,14 +14,14 @@ attempt() {
   umask 077
   state=${1:-${HOME:-/}/.outrigger}/attempts task=$2 f=$2.$3 seconds=$4 verb=$5 starter=$6 script=$7
   any=????????????????????????????????
-  [ -d "$state" ] || mkdir -p "$state" || fail "cannot create $state"
-  cd "$state" && [ -O . ] || fail "$state belongs to another user"
+  [ -d "$state" ] || mkdir -p "$state" || { fail "cannot create $state"; return; }
+  cd "$state" && [ -O . ] || { fail "$state belongs to another user"; return; }
   read -r now </proc/sys/kernel/random/boot_id
   if [ ! -f "$f" ]; then
-    printf '%s\n' "$script" >"$f.script.$$" || fail "cannot write to $state"
-    (supervise "$f.script.$$") </dev/null >/dev/null &
+    printf '%s\n' "$script" >"$f.script.$$" || { fail "cannot write to $state"; return; }
+    (supervise "$f.script.$$") 9>&1 </dev/null >/dev/null &
     wait $!
-    [ -f "$f" ] || fail "cannot write to $state"
+    [ -f "$f" ] || { fail "cannot write to $state"; return; }
   fi
   # Whoever claimed it is about to write the record, or was killed before.
   [ -s "$f" ] || sleep 1
@@ -28,6 +29,7 @@ attempt() {
   while ! has_ended "$f" && [ "$boot" = "$now" ] && is_alive "$pid" "$start"; do
     if [ "$verb" = cancel ]; then kill -s TERM "$pid" 2>/dev/null
     elif is_overdue; then kill -s USR1 "$pid" 2>/dev/null
+    elif has_left_output_open; then kill -s USR2 "$pid" 2>/dev/null
     fi
     sleep 1
   done
@@ -43,9 +45,9 @@ attempt() {
   set -- "$f.out.0"
   [ "$last" -gt 1 ] && set -- "$@" "$f.out.$((last - 1))"
   [ "$last" -gt 0 ] && set -- "$@" "$f.out.$last"
-  exec cat "$@"
+  cat "$@"
 }
-fail() { echo "state $*"; exit 0; }
+fail() { echo "state $*"; }
 start_of() { { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null && start_in_stat; }
 start_in_stat() { stat=${stat##*) } && set -- $stat && began=${20}; }
 # Compares the time since the supervisor began, in ticks since boot, with the timeout.
@@ -55,6 +57,10 @@ is_alive() { [ -n "$1" ] && start_of "$1" && [ "$began" = "$2" ]; }
 has_ended() {
   outcome=running pid= start= boot= limit=
   { read -r outcome code && read -r pid start boot limit; } <"$1" && [ "$outcome" != running ]
+}
+# Whether the script has ended, but not its attempt: a process that it left behind keeps its output open.
+has_left_output_open() {
+  { read -r group && read -r group && read -r group since; } <"$f" && [ -n "$since" ] && ! is_alive "$group" "$since"
 }
 kill_group() {
   [ "$boot" = "$now" ] && { read -r group && read -r group && read -r group since; } <"$1" && is_alive "$group" "$since" &&
@@ -75,12 +81,12 @@ supervise() {
   ending=exited child=
   trap 'end ended' TERM
   trap 'end timeout' USR1
-  trap : USR2
+  trap : USR2 PIPE
   end_others
   open_pipe && [ "$ending" = exited ] || { record "$ending 126"; exit; }
-  collect <&7 &
+  collect <&7 9>&- &
   collector=$!
-  $starter "$PWD/$script" >&8 2>&1 7<&- 8>&- </dev/null &
+  $starter "$PWD/$script" >&8 2>&1 7<&- 8>&- 9>&- </dev/null &
   child=$!
   exec 7<&- 8>&-
   start_of $child && echo "$child $began" >>"$f"
@@ -153,14 +159,9 @@ collect() {
   done
   cat >/dev/null
 }
-# A process that the script left behind may keep the output open. It is not waited for, and its output is still read.
+# A process that the script left behind may keep the output open. Whoever waits for the attempt ends this, by attaching to it.
 drain() {
-  # It ends about now; meanwhile, a few short processes cost less than a timer.
-  for turn in 1 2 3 4; do
-    { read -r stat <"/proc/$collector/stat"; } && stat=${stat##*) } && [ "${stat%% *}" != Z ] || return
-    (:)
-  done
-  (sleep 1; is_alive "$me" "$my_start" && kill -s USR2 "$me") &
+  echo >&9
   wait $collector
 }
 # Keeps the latest attempts at the task, and what is less than a month old.

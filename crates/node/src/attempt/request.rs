@@ -18,11 +18,11 @@ use crate::{Machine, RunError};
 /// Defines the function `attempt`.
 const ATTEMPT: &str = include_str!("../attempt.sh");
 
-/// Defines `serve`, which runs the text of a request: in a copy of this shell if it leads a session, as most do that SSH
-/// servers start, otherwise in one that does. So nothing that ends the connection, or sudo, ends the processes that it
+/// Defines `serve`, which runs the text of a request: in this shell if it leads a session, as most do that SSH servers start,
+/// otherwise in one that does. So nothing that ends the connection, or sudo, ends the processes that it
 /// leaves behind.
 const SERVE: &str = r#"IFS= read -r s </proc/$$/stat; s=${s##*) }; set -- $s
-if [ "$4" = $$ ]; then eval "$p"; serve() { (eval "$1") </dev/null; }
+if [ "$4" = $$ ]; then eval "$p"; serve() { eval "$1" </dev/null; }
 else serve() { printf '%s\n%s\n' "$p" "$1" | setsid /bin/sh; }; fi"#;
 
 /// What follows an answer. Output cannot contain it, because nobody else knows it.
@@ -37,6 +37,11 @@ impl Marker {
 
     pub(super) fn bytes(&self) -> &[u8] {
         self.0.as_bytes()
+    }
+
+    /// Without the newlines around it.
+    pub(super) fn text(&self) -> &[u8] {
+        self.0.trim().as_bytes()
     }
 }
 

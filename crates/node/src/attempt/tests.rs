@@ -25,6 +25,11 @@ fn reads_outcome_and_output() -> Result<(), RunError> {
     };
     assert_eq!((code, output.dropped), (3, 7));
     assert_eq!(output.head, b"hi\nthere");
+    // The command has ended, and its output was drained.
+    let AttemptOutcome::Exited { code, output } = answer(b"\nexited 0 0\n\n")? else {
+        panic!("did not exit");
+    };
+    assert_eq!((code, output.text().as_str()), (0, "\n"));
     assert!(matches!(
         answer(b"lost 0 0\n")?,
         AttemptOutcome::Lost { .. }
@@ -49,10 +54,14 @@ fn other_answers_are_errors() {
         answer(&[b'9'; 2000]),
         Err(RunError::UnexpectedAnswer { answer, .. }) if answer.len() == 200
     ));
-    assert!(matches!(
-        answer(b""),
-        Err(RunError::UnexpectedAnswer { .. })
-    ));
+    // The shell that was to answer was killed.
+    for text in [&b""[..], b"\n"] {
+        let answer = answer(text);
+        assert!(
+            matches!(answer, Err(RunError::UnexpectedAnswer { .. })),
+            "{answer:?}"
+        );
+    }
 }
 
 #[test]
