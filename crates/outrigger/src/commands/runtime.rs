@@ -1,7 +1,7 @@
 //! The tokio runtime of the commands that serve, and the signals that stop them.
 
 use std::io;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -54,12 +54,8 @@ fn multi_threaded() -> anyhow::Result<Runtime> {
 
 /// Makes writes beyond the limit of file sizes (`ulimit -f`) fail, instead of the process end by a signal.
 pub(crate) fn handle_file_size_limit() {
-    let Ok(runtime) = Builder::new_current_thread().enable_io().build() else {
-        return;
-    };
-    let _context = runtime.enter();
-    // The handler stays installed. Without one, the limit still holds.
-    let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+    // The handler stays installed; nothing reads the flag. Without a handler, the limit still holds.
+    let _ = signal_hook::flag::register(Signal::XFSZ.as_raw(), Arc::default());
 }
 
 /// Installs the signal handlers. The future completes on SIGTERM or SIGINT.
