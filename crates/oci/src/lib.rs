@@ -12,6 +12,7 @@
 mod archive;
 mod auth;
 mod blob;
+mod bounded;
 mod client;
 mod copy;
 mod digest;
