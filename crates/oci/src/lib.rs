@@ -9,10 +9,13 @@
 //! Blobs are streamed with back-pressure and are never whole in memory. Each is verified against its digest and size
 //! before its last byte is passed on.
 
+mod answer;
 mod archive;
 mod auth;
+mod authorize;
 mod blob;
 mod bounded;
+mod buffers;
 mod client;
 mod copy;
 mod digest;
@@ -20,6 +23,7 @@ mod docker_config;
 mod error;
 mod helm;
 mod limited_file;
+mod lists;
 mod lock;
 mod manifest;
 mod mirrors;
