@@ -4,6 +4,7 @@
 //! repositories mount it from there. Manifests are pushed after what they refer to, so an interrupted copy leaves
 //! nothing that is incomplete, and a repeated one sends only what is missing.
 
+mod attached;
 mod progress;
 mod referrers;
 mod source;
@@ -28,6 +29,7 @@ use crate::upload::Transfer;
 use referrers::Subject;
 use tag_lists::TagLists;
 
+pub use attached::Attached;
 pub use progress::{Progress, Totals};
 pub use source::Source;
 pub use tree::Tree;

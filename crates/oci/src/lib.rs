@@ -36,7 +36,7 @@ mod upload;
 pub use archive::{Archive, ArchivedImage, SavedImage, save};
 pub use blob::{Blob, MemoryBlob, RemoteBlob};
 pub use client::Client;
-pub use copy::{Copied, Copier, Copy, CopyOptions, Progress, Source, Totals, Tree};
+pub use copy::{Attached, Copied, Copier, Copy, CopyOptions, Progress, Source, Totals, Tree};
 pub use digest::{Algorithm, Digest, Hasher, InvalidDigest};
 pub use docker_config::DockerConfig;
 pub use error::Error;

@@ -148,7 +148,7 @@ pub(super) async fn copy(
     let copier = Copier::new(target.clone(), options, Arc::clone(&progress));
     let results = progress::shown(
         &progress,
-        copies.len(),
+        Some(copies.len()),
         copier.copy_all(source, copies),
     )
     .await;
