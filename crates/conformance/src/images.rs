@@ -7,4 +7,5 @@ pub(crate) mod finder;
 mod proxy;
 pub(crate) mod registries;
 pub(crate) mod suite;
+mod throughput;
 mod workload;

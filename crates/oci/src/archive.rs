@@ -5,6 +5,7 @@
 
 mod docker;
 mod layout;
+mod metered;
 mod reader;
 mod tarball;
 mod write;
@@ -34,6 +35,8 @@ pub struct ArchivedImage {
 pub struct Archive {
     path: PathBuf,
     images: Vec<ArchivedImage>,
+    /// Signatures and other referrers of the images
+    attached: Vec<ArchivedImage>,
     /// Small content: manifests and configs
     small: HashMap<Digest, Arc<RawManifest>>,
     blobs: HashMap<Digest, Entry>,
@@ -58,13 +61,29 @@ impl Archive {
     /// Reads the index of an archive or an OCI layout folder. Blocks.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let metadata = fs_err::metadata(path).map_err(|error| Error::io(path, error))?;
-        if metadata.is_dir() {
-            layout::open_folder(path)
+        let mut archive = if metadata.is_dir() {
+            layout::open_folder(path)?
         } else {
-            tarball::open(path)
-        }
+            tarball::open(path)?
+        };
+        archive.set_attached_aside();
+        Ok(archive)
     }
 
+    /// Tells images from what is attached to one of them.
+    fn set_attached_aside(&mut self) {
+        let images = std::mem::take(&mut self.images);
+        let is_attached = |image: &ArchivedImage| {
+            let manifest = self.small.get(&image.digest);
+            let subject = manifest.and_then(|manifest| manifest.parsed.subject.as_ref());
+            let subject = subject.map(|subject| subject.digest.clone());
+            let subject = subject.or_else(|| signed_by(image.names.first()?));
+            subject.is_some_and(|subject| self.small.contains_key(&subject))
+        };
+        (self.attached, self.images) = images.into_iter().partition(is_attached);
+    }
+
+    /// The images. What is attached to them is copied with them.
     pub fn images(&self) -> &[ArchivedImage] {
         &self.images
     }
@@ -76,9 +95,14 @@ impl Archive {
     /// The manifest of an image: by its name, or by its digest. An archive with one image needs no name.
     pub(crate) fn resolve(&self, image: &Reference) -> Result<RawManifest, Error> {
         let matches = |name: &String| name.parse::<Reference>().is_ok_and(|name| name == *image);
-        let found = self.images.iter().find(|candidate| {
+        let mut all = self.images.iter().chain(&self.attached);
+        let found = all.find(|candidate| {
             image.digest() == Some(&candidate.digest) || candidate.names.iter().any(matches)
         });
+        // A layout may have the tag of a signature alone.
+        let is_tag = |name: &String| image.tag() == Some(name);
+        let mut attached = self.attached.iter();
+        let found = found.or_else(|| attached.find(|image| image.names.iter().any(is_tag)));
         let Some(found) = found else {
             let what = format!("{image} in {}", self.path.display());
             return Err(Error::NotFound { what });
@@ -144,6 +168,13 @@ impl Archive {
             _ => 0,
         }
     }
+}
+
+/// The image whose signature has this name, with the tag that cosign derives from a digest.
+fn signed_by(name: &str) -> Option<Digest> {
+    let tag = name.rsplit([':', '/']).next()?;
+    let (digest, _) = tag.rsplit_once('.')?;
+    digest.replacen('-', ":", 1).parse().ok()
 }
 
 fn invalid(path: &Path, reason: impl Into<String>) -> Error {

@@ -6,10 +6,12 @@ use bytes::Bytes;
 use outrigger_transport::{TransportError, redact};
 use reqwest::header::{CONTENT_RANGE, RANGE};
 use reqwest::{Method, Response, StatusCode};
+use tokio::time::Instant;
 
+use crate::answer::status_error;
 use crate::archive::{Position, Reader};
 use crate::auth::Scope;
-use crate::client::{AttemptError, Call, Client, status_error, transport_error, unreachable};
+use crate::client::{AttemptError, Call, Client, transport_error, unreachable};
 use crate::digest::{Digest, Hasher};
 use crate::error::Error;
 use crate::manifest::Descriptor;
@@ -53,6 +55,8 @@ pub struct RemoteBlob {
     skip: u64,
     attempts: u32,
     progress: u64,
+    /// When the last progress was made, and at which position
+    moved: (Instant, u64),
 }
 
 /// A part of a file, which may be compressed.
@@ -85,6 +89,7 @@ impl Blob {
                 skip: 0,
                 attempts: 0,
                 progress: 0,
+                moved: (Instant::now(), 0),
             })),
         )
     }
@@ -146,6 +151,11 @@ impl Blob {
         };
         self.check.add(&chunk)?;
         Ok(Some(chunk))
+    }
+
+    /// The bytes that were read and verified so far.
+    pub(crate) fn verified(&self) -> u64 {
+        self.check.hashed
     }
 
     /// Continues at another position. What was verified is not verified again.
@@ -249,6 +259,9 @@ impl RemoteBlob {
                     self.skip -= chunk.len() as u64;
                     continue;
                 }
+                Ok(Some(_)) if self.is_stalled(position) => {
+                    unreachable(&self.url(blob)?, TransportError::Timeout, None)
+                }
                 Ok(Some(mut chunk)) => {
                     let skip =
                         usize::try_from(std::mem::take(&mut self.skip)).unwrap_or(usize::MAX);
@@ -265,6 +278,16 @@ impl RemoteBlob {
             self.response = None;
             self.back_off(failure, position).await?;
         }
+    }
+
+    /// Whether a registry sends so little that the download never ends.
+    fn is_stalled(&mut self, position: u64) -> bool {
+        let (since, from) = self.moved;
+        if position >= from + PROGRESS {
+            self.moved = (Instant::now(), position);
+            return false;
+        }
+        since.elapsed() > self.client.shared.options.stall_timeout
     }
 
     fn url(&self, blob: &Descriptor) -> Result<url::Url, Error> {
@@ -327,6 +350,7 @@ impl RemoteBlob {
             _ => return Err(status_error(response, &call.url).await),
         };
         self.response = Some(response);
+        self.moved = (Instant::now(), position);
         Ok(())
     }
 }

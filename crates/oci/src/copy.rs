@@ -4,9 +4,11 @@
 //! repositories mount it from there. Manifests are pushed after what they refer to, so an interrupted copy leaves
 //! nothing that is incomplete, and a repeated one sends only what is missing.
 
+mod attached;
 mod progress;
 mod referrers;
 mod source;
+mod tag_lists;
 mod tree;
 
 use std::collections::HashMap;
@@ -24,9 +26,16 @@ use crate::platform::Platform;
 use crate::reference::{Reference, Repository};
 use crate::upload::Transfer;
 
+use referrers::Subject;
+use tag_lists::TagLists;
+
+pub use attached::Attached;
 pub use progress::{Progress, Totals};
 pub use source::Source;
 pub use tree::Tree;
+
+/// Manifests of one index that are looked for at a time.
+const CHECKS: usize = 8;
 
 #[derive(Debug, Clone)]
 pub struct CopyOptions {
@@ -34,6 +43,8 @@ pub struct CopyOptions {
     pub platforms: Vec<Platform>,
     /// Whether signatures and other referrers are copied, too
     pub referrers: bool,
+    /// Whether the blobs of images that the target has are looked for, too
+    pub check_blobs: bool,
     /// Images at a time
     pub images: usize,
     /// Blobs at a time, over all images
@@ -45,6 +56,7 @@ impl Default for CopyOptions {
         Self {
             platforms: Vec::new(),
             referrers: true,
+            check_blobs: false,
             images: 4,
             blobs: 6,
         }
@@ -83,6 +95,8 @@ struct Shared {
     permits: Semaphore,
     /// For each registry and blob, the repository that is known to have it
     known: Mutex<HashMap<(String, Digest), Location>>,
+    /// The tags of the source
+    tags: TagLists,
     progress: Arc<Progress>,
 }
 
@@ -95,6 +109,7 @@ impl Copier {
                 options,
                 permits,
                 known: Mutex::default(),
+                tags: TagLists::default(),
                 progress,
             }),
         }
@@ -126,38 +141,109 @@ impl Copier {
 
     async fn copy_image(&self, source: &Source, copy: &Copy) -> Result<Copied, Error> {
         let shared = &self.shared;
-        let found = source.resolve(&copy.source).await?;
-        let repository = found.location.repository();
-        let root = tree::select(
-            source,
-            repository,
-            found.manifest,
-            &shared.options.platforms,
-        )
-        .await?;
+        let (found, tagged) =
+            tokio::try_join!(source.resolve(&copy.source), self.tagged(&copy.target))?;
+        let location = &found.location;
+        let repository = location.repository();
+        let platforms = &shared.options.platforms;
+        let root = tree::select(source, repository, found.manifest, platforms).await?;
         let target = match (&copy.target.digest(), copy.target.tag()) {
             (Some(_), None) => copy.target.repository().with_digest(root.digest.clone()),
             (_, Some(tag)) => copy.target.repository().with_tag(tag)?,
             (None, None) => copy.target.clone(),
         };
-        let unchanged =
-            shared.target.manifest_digest(&target).await?.as_ref() == Some(&root.digest);
-        let digest = root.digest.clone();
+        let referrers = async {
+            if !shared.options.referrers {
+                return Ok(None);
+            }
+            let found = self.find_referrers(source, location, &root.digest).await?;
+            Ok(Some(found))
+        };
+        let is_there = self.is_there(source, repository, &root, &target, tagged);
+        let (unchanged, referrers) = tokio::try_join!(is_there, referrers)?;
         if unchanged {
             shared.progress.skip_image();
         } else {
-            let tree = Tree::read(source, repository, root).await?;
+            let tree = Tree::read(source, repository, root.clone()).await?;
             self.push_tree(source, repository, &tree, &target).await?;
         }
-        if shared.options.referrers {
-            self.copy_referrers(source, repository, &digest, target.repository())
+        if let Some((referrers, tags)) = referrers {
+            let image = Subject {
+                from: repository,
+                root: &root,
+                tags: &tags,
+            };
+            self.copy_referrers(source, image, referrers, target.repository())
                 .await?;
         }
         Ok(Copied {
             target,
-            digest,
+            digest: root.digest,
             unchanged,
         })
+    }
+
+    /// What the target has at its tag, which is known before the image is resolved.
+    async fn tagged(&self, target: &Reference) -> Result<Option<Digest>, Error> {
+        let Some(tag) = target.tag() else {
+            return Ok(None);
+        };
+        let target = target.repository().with_tag(tag)?;
+        self.shared.target.pushed_digest(&target).await
+    }
+
+    /// Whether the target has an image. Registries reject manifests whose blobs are missing, so the manifest is enough; of an
+    /// index all manifests must be there, because some registries accept one without them.
+    async fn is_there(
+        &self,
+        source: &Source,
+        from: &Repository,
+        root: &RawManifest,
+        target: &Reference,
+        tagged: Option<Digest>,
+    ) -> Result<bool, Error> {
+        let found = match target.tag() {
+            Some(_) => tagged,
+            None => self.shared.target.pushed_digest(target).await?,
+        };
+        let is_found = found.is_some_and(|found| root.is(&found));
+        if !is_found || self.shared.options.check_blobs {
+            return Ok(false);
+        }
+        let to = target.repository();
+        let mut level: Vec<Descriptor> = root.parsed.children().cloned().collect();
+        let mut count = 0;
+        for _ in 0..tree::MAX_DEPTH {
+            if level.is_empty() {
+                return Ok(true);
+            }
+            count += level.len();
+            if count > tree::MAX_MANIFESTS || !self.has_manifests(to, &level).await? {
+                return Ok(false);
+            }
+            let mut next = Vec::new();
+            for index in level.iter().filter(|child| child.is_index()) {
+                let index = source.manifest(from, index).await?;
+                next.extend(index.parsed.children().cloned());
+            }
+            level = next;
+        }
+        // The copy reports that it is too deep.
+        Ok(false)
+    }
+
+    async fn has_manifests(&self, to: &Repository, children: &[Descriptor]) -> Result<bool, Error> {
+        let checks = children.iter().map(|child| {
+            let child = to.with_digest(child.digest.clone());
+            async move { self.shared.target.pushed_digest(&child).await }
+        });
+        let mut checks = stream::iter(checks.collect::<Vec<_>>()).buffer_unordered(CHECKS);
+        while let Some(found) = checks.try_next().await? {
+            if found.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Pushes the blobs and manifests of an image, children first. The root gets the name of the target.

@@ -80,6 +80,11 @@ impl Digest {
         hasher.finish()
     }
 
+    /// The tag that clients derive from the digest of an image, for what refers to it.
+    pub(crate) fn tag(&self) -> String {
+        format!("{}-{}", self.algorithm.name(), self.hex)
+    }
+
     /// The first digits, for tables and progress.
     pub fn short(&self) -> &str {
         self.hex.get(..12).unwrap_or(&self.hex)

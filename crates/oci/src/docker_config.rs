@@ -87,19 +87,20 @@ impl DockerConfig {
 
     /// The credentials for a registry. Runs a credential helper, so it blocks.
     pub fn credentials(&self, registry: &str) -> Result<Option<Credentials>, Error> {
+        let key = if registry == DOCKER_HUB {
+            HUB_KEY
+        } else {
+            registry
+        };
         let helper = self
             .cred_helpers
             .get(registry)
+            .or_else(|| self.cred_helpers.get(key))
             .or(self.creds_store.as_ref());
-        if let Some(helper) = helper {
-            let key = if registry == DOCKER_HUB {
-                HUB_KEY
-            } else {
-                registry
-            };
-            if let Some(found) = run_helper(helper, key)? {
-                return Ok(Some(found));
-            }
+        if let Some(helper) = helper
+            && let Some(found) = run_helper(helper, key)?
+        {
+            return Ok(Some(found));
         }
         let entry = self.auths.iter().find(|(key, _)| host_of(key) == registry);
         Ok(entry.and_then(|(_, entry)| entry.credentials()))
@@ -255,6 +256,10 @@ mod tests {
         let config: DockerConfig =
             serde_json::from_str(r#"{"credsStore": "does-not-exist"}"#).unwrap();
         assert!(config.credentials("a.b").is_err());
+        let hub = r#"{"credHelpers": {"https://index.docker.io/v1/": "does-not-exist"}}"#;
+        let config: DockerConfig = serde_json::from_str(hub).unwrap();
+        assert!(config.credentials(DOCKER_HUB).is_err());
+        assert!(config.credentials("a.b").unwrap().is_none());
         let config: DockerConfig = serde_json::from_str(r#"{"credsStore": "../x"}"#).unwrap();
         assert!(config.credentials("a.b").is_err());
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use outrigger_transport::{RedirectError, RequestError};
+use outrigger_transport::{RedirectError, RequestError, TransportError};
 
 use crate::digest::Digest;
 use crate::manifest::InvalidManifest;
@@ -75,6 +75,8 @@ pub enum Error {
     TooDeep { what: String, limit: usize },
     #[error("{what} consists of more than {limit} manifests")]
     TooManyManifests { what: String, limit: usize },
+    #[error("the manifests of {what} have more than {limit} bytes")]
+    ManifestsTooLarge { what: String, limit: u64 },
     #[error("{what} has more than {limit} tags")]
     TooManyTags { what: String, limit: usize },
     #[error("the blob {digest} could not be transferred to {to}")]
@@ -147,6 +149,16 @@ impl Error {
                 "pass a private certificate authority with --ca-file; plain HTTP needs --plain-http HOST"
             }
             Self::LocalRedirect { .. } => "allow it with --allow-local-redirects",
+            Self::Request(RequestError::Unreachable {
+                source: TransportError::Server { status: 429 },
+                ..
+            }) => {
+                "it accepts no more requests for now; try again later, or log in for a higher limit"
+            }
+            Self::Request(RequestError::Unreachable {
+                source: TransportError::Server { .. },
+                ..
+            }) => "the registry or a proxy in front of it fails; its log says why",
             Self::Request(RequestError::Unreachable { .. }) => {
                 "check the host, whether it serves HTTPS (else --plain-http HOST), and whether a proxy or a firewall blocks it"
             }
@@ -157,5 +169,22 @@ impl Error {
             _ => return None,
         };
         Some(text.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_that_answers_is_not_looked_for() {
+        let hint = |source| {
+            let url = "https://r.local/v2/".to_owned();
+            let error = Error::Request(RequestError::Unreachable { url, source });
+            error.hint().unwrap()
+        };
+        assert!(hint(TransportError::Timeout).contains("check the host"));
+        assert!(hint(TransportError::Server { status: 500 }).contains("its log says why"));
+        assert!(hint(TransportError::Server { status: 429 }).contains("try again later"));
     }
 }

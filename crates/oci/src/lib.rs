@@ -9,9 +9,13 @@
 //! Blobs are streamed with back-pressure and are never whole in memory. Each is verified against its digest and size
 //! before its last byte is passed on.
 
+mod answer;
 mod archive;
 mod auth;
+mod authorize;
 mod blob;
+mod bounded;
+mod buffers;
 mod client;
 mod copy;
 mod digest;
@@ -19,6 +23,7 @@ mod docker_config;
 mod error;
 mod helm;
 mod limited_file;
+mod lists;
 mod lock;
 mod manifest;
 mod mirrors;
@@ -31,7 +36,7 @@ mod upload;
 pub use archive::{Archive, ArchivedImage, SavedImage, save};
 pub use blob::{Blob, MemoryBlob, RemoteBlob};
 pub use client::Client;
-pub use copy::{Copied, Copier, Copy, CopyOptions, Progress, Source, Totals, Tree};
+pub use copy::{Attached, Copied, Copier, Copy, CopyOptions, Progress, Source, Totals, Tree};
 pub use digest::{Algorithm, Digest, Hasher, InvalidDigest};
 pub use docker_config::DockerConfig;
 pub use error::Error;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded;
 use crate::digest::{Algorithm, Digest};
 use crate::platform::Platform;
 
@@ -32,13 +33,21 @@ pub struct Descriptor {
     pub media_type: String,
     pub digest: Digest,
     pub size: u64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "bounded::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub urls: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<Platform>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "bounded::map",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
@@ -60,6 +69,11 @@ impl Descriptor {
         [OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST, DOCKER_LIST].contains(&self.media_type.as_str())
     }
 
+    /// Whether the content is an index.
+    pub fn is_index(&self) -> bool {
+        [OCI_INDEX, DOCKER_LIST].contains(&self.media_type.as_str())
+    }
+
     /// Layers of this kind are not in the registry: clients fetch them from elsewhere.
     pub fn is_foreign(&self) -> bool {
         self.media_type.contains(".foreign.") || self.media_type.contains(".nondistributable.")
@@ -78,13 +92,25 @@ pub struct Manifest {
     pub artifact_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Descriptor>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "bounded::optional_list",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub layers: Option<Vec<Descriptor>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "bounded::optional_list",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub manifests: Option<Vec<Descriptor>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Descriptor>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "bounded::map",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
@@ -200,6 +226,13 @@ impl RawManifest {
             bytes,
             parsed,
         })
+    }
+
+    /// Whether a digest, of any algorithm, is that of this manifest.
+    pub fn is(&self, digest: &Digest) -> bool {
+        self.digest == *digest
+            || (self.digest.algorithm() != digest.algorithm()
+                && Digest::with(digest.algorithm(), &self.bytes) == *digest)
     }
 
     pub fn descriptor(&self) -> Descriptor {

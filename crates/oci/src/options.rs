@@ -32,6 +32,10 @@ pub struct Options {
     pub first_byte_timeout: Duration,
     /// Between two reads of a body
     pub read_timeout: Duration,
+    /// How long a body may take without progress: a manifest as a whole, a blob for each 64 KiB
+    pub stall_timeout: Duration,
+    /// Bytes that all uploads together keep in memory
+    pub buffered_bytes: u32,
 }
 
 impl Default for Options {
@@ -54,6 +58,8 @@ impl Default for Options {
             connect_timeout: Duration::from_secs(10),
             first_byte_timeout: Duration::from_secs(30),
             read_timeout: Duration::from_secs(30),
+            stall_timeout: Duration::from_mins(5),
+            buffered_bytes: 16 << 20,
         }
     }
 }

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Platform {
     pub architecture: String,
@@ -17,7 +19,12 @@ pub struct Platform {
         skip_serializing_if = "Option::is_none"
     )]
     pub os_version: Option<String>,
-    #[serde(rename = "os.features", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "os.features",
+        default,
+        deserialize_with = "bounded::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub os_features: Vec<String>,
 }
 

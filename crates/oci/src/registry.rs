@@ -1,38 +1,23 @@
-//! What registries can be asked: manifests, blobs, tags and referrers.
+//! What registries can be asked: manifests and blobs.
 
 use bytes::Bytes;
-use outrigger_transport::redact;
-use reqwest::header::{ACCEPT as ACCEPT_HEADER, CONTENT_TYPE, HeaderMap, LINK};
+use reqwest::header::{ACCEPT as ACCEPT_HEADER, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, Response, StatusCode};
-use serde::Deserialize;
 use url::Url;
 
+use crate::answer::{discard, read_limited, status_error};
 use crate::auth::Scope;
-use crate::client::{Call, Client, read_limited, status_error};
+use crate::client::{Call, Client};
 use crate::digest::{Algorithm, Digest};
 use crate::error::Error;
-use crate::manifest::{ACCEPT, Descriptor, MAX_MANIFEST, Manifest, OCI_INDEX, RawManifest};
+use crate::manifest::{ACCEPT, MAX_MANIFEST, RawManifest};
 use crate::reference::{Reference, Repository};
-
-/// The most tags of a repository that are listed.
-const MAX_TAGS: usize = 250_000;
-
-/// Pages of tags or referrers; registries may return fewer than what was asked for, and a broken one has no last page.
-const MAX_PAGES: usize = 2_500;
-
-/// The largest page of tags or referrers.
-const MAX_PAGE: u64 = 16 << 20;
 
 /// An image, and the repository that it was found in.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     pub location: Reference,
     pub manifest: RawManifest,
-}
-
-#[derive(Deserialize)]
-struct TagPage {
-    tags: Option<Vec<String>>,
 }
 
 impl Client {
@@ -79,7 +64,8 @@ impl Client {
             let response =
                 expect(response, &call.url, StatusCode::OK, &|| image.to_string()).await?;
             let media_type = header(response.headers(), CONTENT_TYPE.as_str());
-            match read_limited(response, &call.url, MAX_MANIFEST).await {
+            let time = self.shared.options.stall_timeout;
+            match read_limited(response, &call.url, MAX_MANIFEST, time).await {
                 Ok(bytes) => break (bytes, media_type),
                 Err(failure) => {
                     let backoff = &self.shared.options.backoff;
@@ -108,7 +94,23 @@ impl Client {
 
     /// The digest of a manifest, if it exists. The registry is trusted for it, so it is only good for comparisons.
     pub async fn manifest_digest(&self, image: &Reference) -> Result<Option<Digest>, Error> {
-        let call = self.manifest_call(Method::HEAD, image)?;
+        self.head_manifest(image, Scope::pull(image.repository().path()))
+            .await
+    }
+
+    /// The digest of a manifest that is pushed unless it exists, with the token that the push needs next.
+    pub(crate) async fn pushed_digest(&self, image: &Reference) -> Result<Option<Digest>, Error> {
+        self.head_manifest(image, Scope::push(image.repository().path()))
+            .await
+    }
+
+    async fn head_manifest(
+        &self,
+        image: &Reference,
+        scope: Scope,
+    ) -> Result<Option<Digest>, Error> {
+        let mut call = self.manifest_call(Method::HEAD, image)?;
+        call.scope = scope;
         let response = self.execute(&call).await?;
         match response.status() {
             StatusCode::OK => {
@@ -193,149 +195,6 @@ impl Client {
             _ => Err(status_error(response, &call.url).await),
         }
     }
-
-    /// All tags of a repository, sorted.
-    pub async fn tags(&self, repository: &Repository) -> Result<Vec<String>, Error> {
-        let mut url = self.url(
-            repository.registry(),
-            &format!("{}/tags/list?n=10000", repository.path()),
-        )?;
-        let mut tags = Vec::new();
-        for pages in 1.. {
-            let call = Call::new(
-                Method::GET,
-                repository,
-                url.clone(),
-                Scope::pull(repository.path()),
-            );
-            let (page, next) = self.page(&call, &|| repository.to_string()).await?;
-            let page: TagPage = parse_page(&page, &url)?;
-            let page = page.tags.unwrap_or_default();
-            let is_last = page.is_empty();
-            tags.extend(page);
-            if tags.len() > MAX_TAGS {
-                let (what, limit) = (repository.to_string(), MAX_TAGS);
-                return Err(Error::TooManyTags { what, limit });
-            }
-            check_pages(pages, &url)?;
-            match next {
-                Some(next) if !is_last && next != url => url = next,
-                _ => break,
-            }
-        }
-        tags.sort();
-        tags.dedup();
-        Ok(tags)
-    }
-
-    /// The manifests whose subject is this one: signatures, attestations and the like.
-    pub async fn referrers(
-        &self,
-        repository: &Repository,
-        digest: &Digest,
-    ) -> Result<Vec<Descriptor>, Error> {
-        let mut url = self.url(
-            repository.registry(),
-            &format!("{}/referrers/{digest}", repository.path()),
-        )?;
-        let mut found: Vec<Descriptor> = Vec::new();
-        for pages in 1.. {
-            check_pages(pages, &url)?;
-            let call = Call::new(
-                Method::GET,
-                repository,
-                url.clone(),
-                Scope::pull(repository.path()),
-            );
-            let (page, next) = match self
-                .page(&call.header(ACCEPT_HEADER, OCI_INDEX), &|| {
-                    digest.to_string()
-                })
-                .await
-            {
-                Ok(page) => page,
-                Err(error) if is_unsupported(&error) => {
-                    return self.tagged_referrers(repository, digest).await;
-                }
-                Err(error) => return Err(error),
-            };
-            let page: Manifest = parse_page(&page, &url)?;
-            found.extend(page.manifests.unwrap_or_default());
-            match next {
-                Some(next) if next != url && found.len() < crate::manifest::MAX_ENTRIES => {
-                    url = next;
-                }
-                _ => break,
-            }
-        }
-        Ok(found)
-    }
-
-    /// Registries without the referrers API have an index with a tag that is derived from the digest.
-    async fn tagged_referrers(
-        &self,
-        repository: &Repository,
-        digest: &Digest,
-    ) -> Result<Vec<Descriptor>, Error> {
-        let tag = format!("{}-{}", digest.algorithm().name(), digest.hex());
-        match self.manifest(&repository.with_tag(&tag)?).await {
-            Ok(manifest) => Ok(manifest.parsed.manifests.unwrap_or_default()),
-            Err(error) if error.is_not_found() => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn page(
-        &self,
-        call: &Call<'_>,
-        what: &(dyn Fn() -> String + Sync),
-    ) -> Result<(Vec<u8>, Option<Url>), Error> {
-        let response = self.execute(call).await?;
-        let response = expect(response, &call.url, StatusCode::OK, what).await?;
-        let next = next_page(response.headers(), &call.url);
-        let bytes = read_limited(response, &call.url, MAX_PAGE).await;
-        Ok((bytes.map_err(|failure| failure.error)?, next))
-    }
-}
-
-fn check_pages(pages: usize, url: &Url) -> Result<(), Error> {
-    if pages <= MAX_PAGES {
-        return Ok(());
-    }
-    Err(Error::InvalidAnswer {
-        url: redact(url),
-        reason: format!("the list has more than {MAX_PAGES} pages"),
-    })
-}
-
-fn parse_page<T: serde::de::DeserializeOwned>(bytes: &[u8], url: &Url) -> Result<T, Error> {
-    serde_json::from_slice(bytes).map_err(|error| Error::InvalidAnswer {
-        url: redact(url),
-        reason: error.to_string(),
-    })
-}
-
-/// Whether a registry does not know an endpoint.
-fn is_unsupported(error: &Error) -> bool {
-    error.is_not_found()
-        || matches!(
-            error,
-            Error::Status {
-                status: 400 | 405 | 406 | 501,
-                ..
-            }
-        )
-}
-
-/// The next page, on the same server only.
-fn next_page(headers: &HeaderMap, url: &Url) -> Option<Url> {
-    let link = header(headers, LINK.as_str())?;
-    let link = link
-        .split(',')
-        .find(|link| link.contains("rel=\"next\"") || link.contains("rel=next"))?;
-    let target = link.split_once('<')?.1.split_once('>')?.0;
-    let next = url.join(target).ok()?;
-    outrigger_transport::is_same_origin(&next, url).then_some(next)
 }
 
 pub(crate) async fn expect(
@@ -346,7 +205,10 @@ pub(crate) async fn expect(
 ) -> Result<Response, Error> {
     match response.status() {
         status if status == expected => Ok(response),
-        StatusCode::NOT_FOUND => Err(Error::NotFound { what: what() }),
+        StatusCode::NOT_FOUND => {
+            discard(response, url).await;
+            Err(Error::NotFound { what: what() })
+        }
         _ => Err(status_error(response, url).await),
     }
 }

@@ -11,9 +11,11 @@ use reqwest::{Body, Method, Response, StatusCode};
 use tokio::sync::mpsc;
 use url::Url;
 
+use crate::answer::status_error;
 use crate::auth::Scope;
 use crate::blob::Blob;
-use crate::client::{AttemptError, Call, Client, status_error, unreachable};
+use crate::buffers::Buffers;
+use crate::client::{AttemptError, Call, Client, unreachable};
 use crate::digest::Digest;
 use crate::error::Error;
 use crate::manifest::Descriptor;
@@ -125,7 +127,10 @@ impl Client {
             }
             (location, offset) = match self.upload_status(to, &location).await? {
                 // The range of an upload with one byte looks like that of an empty one, so both begin again.
-                Some((location, offset)) if offset > 0 => (location, offset),
+                // Nor can it continue after what was read.
+                Some((location, offset)) if offset > 0 && offset <= blob.verified() => {
+                    (location, offset)
+                }
                 _ => match self.start_upload(to, &digest, None).await? {
                     Session::Mounted => return Ok(Transfer::Mounted),
                     Session::Open { location } => (location, 0),
@@ -188,7 +193,12 @@ impl Client {
         });
         let next = upload_location(&response, location).unwrap_or_else(|_| location.clone());
         // An empty upload has the range 0-0, too.
-        Ok(last.map(|last| (next, if last == 0 { 0 } else { last + 1 })))
+        let offset = match last {
+            Some(0) => Some(0),
+            Some(last) => last.checked_add(1),
+            None => None,
+        };
+        Ok(offset.map(|offset| (next, offset)))
     }
 
     /// Sends the blob from `offset` on, and completes the upload.
@@ -262,7 +272,8 @@ impl Client {
         };
         let deadline = self.shared.options.read_timeout;
         let request = self.attempt(call, Some(Body::wrap(body)));
-        let pump = pump(blob, sender, deadline, progress);
+        let buffers = &self.shared.buffers;
+        let pump = pump(blob, sender, buffers, deadline, progress);
         tokio::pin!(request, pump);
         let pumped = tokio::select! {
             response = &mut request => return response,
@@ -291,17 +302,23 @@ impl Client {
 async fn pump(
     blob: &mut Blob,
     sender: mpsc::Sender<Bytes>,
+    buffers: &Buffers,
     deadline: std::time::Duration,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<bool, Error> {
-    while let Some(chunk) = blob.next().await? {
+    loop {
+        // The room is taken first, because what is read is in memory.
+        let room = buffers.reserve().await?;
+        let Some(chunk) = blob.next().await? else {
+            return Ok(true);
+        };
         let length = chunk.len() as u64;
+        let chunk = room.hold(chunk);
         if sender.send_timeout(chunk, deadline).await.is_err() {
             return Ok(false);
         }
         progress(length);
     }
-    Ok(true)
 }
 
 async fn upload_error(response: Response, url: &Url) -> AttemptError {
@@ -383,5 +400,53 @@ impl HttpBody for ChannelBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::buffers::Buffers;
+
+    const SIZE: usize = 100_000;
+
+    #[tokio::test]
+    async fn uploads_that_are_not_read_share_one_limit_of_memory() {
+        let buffers = Buffers::new(5 * u32::try_from(SIZE).unwrap());
+        let content = vec![1; SIZE];
+        let descriptor = Descriptor::new("a/b", Digest::of(&content), SIZE as u64);
+        let mut uploads = Vec::new();
+        for _ in 0..20 {
+            let mut blob = Blob::memory(content.clone(), &descriptor);
+            let (sender, receiver) = mpsc::channel(QUEUE);
+            let buffers = buffers.clone();
+            let pump = async move {
+                let deadline = Duration::from_mins(1);
+                pump(&mut blob, sender, &buffers, deadline, &mut |_| {}).await
+            };
+            uploads.push((Box::pin(pump), receiver));
+        }
+        let mut sent = 0;
+        for _ in 0..100 {
+            // Whatever order they are polled in, at most five chunks are in memory.
+            let mut waiting = Vec::new();
+            let mut received = Vec::new();
+            for (mut pump, mut receiver) in uploads {
+                let is_done = (&mut pump).now_or_never();
+                received.extend(receiver.try_recv().ok());
+                match is_done {
+                    Some(result) => assert!(result.unwrap()),
+                    None => waiting.push((pump, receiver)),
+                }
+            }
+            let bytes: usize = received.iter().map(Bytes::len).sum();
+            assert!(bytes <= 5 * SIZE, "{bytes} bytes in memory");
+            sent += bytes;
+            uploads = waiting;
+        }
+        assert_eq!((sent, uploads.len()), (20 * SIZE, 0));
     }
 }

@@ -90,6 +90,18 @@ impl Access {
         !self.users.is_empty()
     }
 
+    /// Whether a request has a password that was not verified before. That is slow.
+    pub(crate) fn has_new_password(&self, headers: &HeaderMap) -> bool {
+        let authorization = headers.get(AUTHORIZATION);
+        let authorization = authorization.and_then(|value| value.to_str().ok());
+        let (method, value) = authorization
+            .and_then(|text| text.split_once(' '))
+            .unwrap_or_default();
+        let key = Digest::of(value.trim().as_bytes());
+        method.eq_ignore_ascii_case("basic")
+            && !self.with_verified(|verified| verified.contains(&key))
+    }
+
     /// Identifies a client. Blocks to verify a password.
     pub(crate) fn identify(&self, headers: &HeaderMap, tokens: &Tokens) -> Identity {
         let Some(header) = headers.get(AUTHORIZATION) else {
@@ -191,6 +203,16 @@ mod tests {
         ] {
             assert_eq!(identify(&wrong), Identity::Rejected);
         }
+        let is_new = |header: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, header.parse().unwrap());
+            access.has_new_password(&headers)
+        };
+        // A scheme has no case. Whoever was verified does not wait for those who guess.
+        let wrong = basic("ann:hunter3");
+        assert!(is_new(&wrong) && is_new(&wrong.replace("Basic", "bAsIc")));
+        assert!(!is_new(&basic("ann:hunter2")) && !is_new("Bearer x"));
+        assert!(!access.has_new_password(&HeaderMap::new()));
         assert!(!access.permits(Identity::Anonymous, true));
         assert!(Access::default().permits(Identity::Anonymous, false));
         fs_err::write(&path, "ann:plain\n").unwrap();

@@ -86,13 +86,16 @@ impl From<StoreError> for Failure {
             StoreError::ManifestBlobUnknown(_) => {
                 Self::new(StatusCode::BAD_REQUEST, "MANIFEST_BLOB_UNKNOWN", message)
             }
-            StoreError::Quota { .. } | StoreError::Full => {
+            StoreError::Quota { .. } | StoreError::Full | StoreError::IndexTooLarge { .. } => {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "DENIED", message)
             }
             StoreError::TooLarge { .. } => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "SIZE_INVALID", message)
             }
-            StoreError::Io { .. } | StoreError::InUse(_) | StoreError::Canceled => {
+            StoreError::Io { .. }
+            | StoreError::InUse(_)
+            | StoreError::IgnoresCase(_)
+            | StoreError::Canceled => {
                 tracing::error!(
                     "{message}: {}",
                     std::error::Error::source(&error)

@@ -12,10 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::RETRY_AFTER;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use outrigger_oci::Digest;
+use tokio::sync::SemaphorePermit;
 
 use crate::answer::{Answer, Failure, empty};
 use crate::route::Route;
@@ -25,6 +27,9 @@ pub(crate) use charts::{ChartIndex, IndexFolder};
 
 /// How long a client may take to send the next part of a body.
 const BODY_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// How long a body waits for others to leave the memory.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn dispatch(
     context: &Arc<Context>,
@@ -74,13 +79,16 @@ fn parse_digest(text: &str) -> Result<Digest, Failure> {
 
 /// The next part of a body; none at its end.
 async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
+    let chunk = tokio::time::timeout(BODY_TIMEOUT, read_chunk(body)).await;
+    chunk.map_err(|_| incomplete("the body did not arrive in time"))?
+}
+
+/// Waits for the next part of a body. Nothing is lost if the wait is given up.
+async fn read_chunk(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
     loop {
-        let failed =
-            |message: &str| Failure::new(StatusCode::BAD_REQUEST, "BLOB_UPLOAD_INVALID", message);
-        let frame = tokio::time::timeout(BODY_TIMEOUT, body.frame()).await;
-        match frame.map_err(|_| failed("the body did not arrive in time"))? {
+        match body.frame().await {
             None => return Ok(None),
-            Some(Err(_)) => return Err(failed("the body is incomplete")),
+            Some(Err(_)) => return Err(incomplete("the body is incomplete")),
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data()
                     && !data.is_empty()
@@ -92,8 +100,34 @@ async fn next_chunk(body: &mut Incoming) -> Result<Option<Bytes>, Failure> {
     }
 }
 
-/// Reads a whole body within a limit.
-async fn read_body(mut body: Incoming, limit: u64) -> Result<Vec<u8>, Failure> {
+fn incomplete(message: &str) -> Failure {
+    Failure::new(StatusCode::BAD_REQUEST, "BLOB_UPLOAD_INVALID", message)
+}
+
+/// A body in memory, which counts there until it is dropped.
+struct BodyBytes<'c> {
+    bytes: Vec<u8>,
+    _room: SemaphorePermit<'c>,
+}
+
+/// Reads a whole body within a limit, and within the one for all bodies.
+async fn read_body(
+    context: &Context,
+    mut body: Incoming,
+    limit: u64,
+) -> Result<BodyBytes<'_>, Failure> {
+    let busy = || {
+        let message = "too many bodies are in memory; try again";
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Failure::new(status, "TOOMANYREQUESTS", message).with(RETRY_AFTER, "1".to_owned())
+    };
+    let take = async |length: usize| {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let taking = context.bodies.acquire_many(length);
+        let taken = tokio::time::timeout(ROOM_TIMEOUT, taking).await;
+        taken.map_err(|_| busy())?.map_err(|_| busy())
+    };
+    let mut room = take(0).await?;
     let mut bytes = Vec::new();
     while let Some(chunk) = next_chunk(&mut body).await? {
         if (bytes.len() + chunk.len()) as u64 > limit {
@@ -104,7 +138,8 @@ async fn read_body(mut body: Incoming, limit: u64) -> Result<Vec<u8>, Failure> {
                 message,
             ));
         }
+        room.merge(take(chunk.len()).await?);
         bytes.extend_from_slice(&chunk);
     }
-    Ok(bytes)
+    Ok(BodyBytes { bytes, _room: room })
 }

@@ -26,8 +26,14 @@ use crate::tokens::{LIFETIME, Permission, Tokens};
 /// Connections at a time.
 const MAX_CONNECTIONS: usize = 2048;
 
+/// Bytes of all bodies that are read into memory, at a time. A chart may have half of them.
+const MAX_BODIES: usize = 256 << 20;
+
 /// How long a client may take to send the header of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time between two removals of abandoned uploads.
+const CLEANING: Duration = Duration::from_hours(1);
 
 /// How long a shutdown waits for requests.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -72,6 +78,10 @@ pub(crate) struct Context {
     pub(crate) charts: handlers::ChartIndex,
     /// Uploads at a time, each of which uses a thread
     pub(crate) uploads: Semaphore,
+    /// Bytes of bodies that are in memory: manifests and charts
+    pub(crate) bodies: Semaphore,
+    /// Charts that are unpacked at a time
+    pub(crate) unpacking: Semaphore,
     /// Checks of passwords at a time, which are expensive
     passwords: Semaphore,
 }
@@ -96,6 +106,8 @@ impl Server {
             tokens,
             charts: handlers::ChartIndex::default(),
             uploads: Semaphore::new(128),
+            bodies: Semaphore::new(MAX_BODIES),
+            unpacking: Semaphore::new(2),
             passwords: Semaphore::new(2),
         });
         Ok(Self {
@@ -115,6 +127,8 @@ impl Server {
         let graceful = GracefulShutdown::new();
         let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         tokio::pin!(shutdown);
+        let cleaning = (!self.context.options.read_only)
+            .then(|| tokio::spawn(clean(self.context.store.clone())));
         loop {
             let permit = Arc::clone(&connections).acquire_owned();
             let accepted = tokio::select! {
@@ -136,9 +150,25 @@ impl Server {
                 serve(stream, tls, context, watcher).await;
             });
         }
+        if let Some(cleaning) = cleaning {
+            cleaning.abort();
+        }
         let _ = tokio::time::timeout(DRAIN, graceful.shutdown()).await;
         let store = self.context.store.clone();
         let _ = tokio::task::spawn_blocking(move || store.flush()).await;
+    }
+}
+
+/// Removes uploads that clients have left, now and from time to time.
+async fn clean(store: Store) {
+    let mut ticks = tokio::time::interval(CLEANING);
+    loop {
+        ticks.tick().await;
+        let store = store.clone();
+        let cleaned = tokio::task::spawn_blocking(move || store.drop_abandoned_uploads()).await;
+        if let Ok(Err(error)) = cleaned {
+            tracing::warn!("failed to remove abandoned uploads: {error}");
+        }
     }
 }
 
@@ -265,13 +295,11 @@ impl Context {
         if !self.options.access.is_restricted() {
             return Identity::Anonymous;
         }
-        let headers = request.headers().clone();
-        let is_basic = headers
-            .get(http::header::AUTHORIZATION)
-            .is_some_and(|value| value.as_bytes().starts_with(b"Basic"));
-        if !is_basic {
-            return self.options.access.identify(&headers, &self.tokens);
+        let access = &self.options.access;
+        if !access.has_new_password(request.headers()) {
+            return access.identify(request.headers(), &self.tokens);
         }
+        let headers = request.headers().clone();
         let _permit = self.passwords.acquire().await.ok();
         let context = Arc::clone(self);
         let identified = tokio::task::spawn_blocking(move || {
@@ -338,5 +366,46 @@ impl Context {
         let store = self.store.clone();
         let result = tokio::task::spawn_blocking(move || work(&store)).await;
         Ok(result.unwrap_or(Err(StoreError::Canceled))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreOptions;
+
+    #[tokio::test]
+    async fn bodies_in_memory_share_one_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
+        let any = "127.0.0.1:0".parse().unwrap();
+        let server = Server::bind(any, store, ServerOptions::default()).await;
+        let server = server.unwrap();
+        let context = Arc::clone(&server.context);
+        let url = format!("http://{}/v2/a/manifests/1", server.address().unwrap());
+        let serving = tokio::spawn(server.run(std::future::pending()));
+        let put = |size: usize| {
+            let body = serde_json::json!({"schemaVersion": 2, "manifests": [], "annotations": {"a": "x".repeat(size)}});
+            let request = reqwest::Client::new().put(&url).body(body.to_string());
+            async { request.send().await.unwrap().status().as_u16() }
+        };
+        context.bodies.forget_permits(MAX_BODIES - 1000);
+        assert_eq!(put(100).await, 201);
+        assert_eq!(context.bodies.available_permits(), 1000);
+        // A larger one takes what is free, and waits for the rest.
+        let waiting = tokio::spawn(put(2000));
+        let full = async {
+            while context.bodies.available_permits() > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(9), full)
+            .await
+            .unwrap();
+        assert!(!waiting.is_finished());
+        context.bodies.add_permits(5000);
+        assert_eq!(waiting.await.unwrap(), 201);
+        assert_eq!(context.bodies.available_permits(), 6000);
+        serving.abort();
     }
 }

@@ -8,17 +8,20 @@
 //! repositories/NAME/_referrers/SUBJECT/…    descriptors of manifests with that subject
 //! uploads/ID/                               unfinished uploads
 //! unsynced/                                 blobs that may not have reached the disk; verified after a crash
+//! collected/                                blobs that garbage collection is about to remove
 //! ```
 //!
 //! Everything blocks: callers run it on threads for that.
 
 mod blobs;
 mod collect;
+mod collected;
 mod manifests;
 mod repair;
 mod sync;
 mod upload;
 
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,8 +75,14 @@ pub enum StoreError {
     Full,
     #[error("the content is larger than {limit} bytes")]
     TooLarge { limit: u64 },
-    #[error("{path} is used by another process", path = .0.display())]
+    #[error(
+        "the index of all charts would have more than {limit} bytes; delete versions that are not used"
+    )]
+    IndexTooLarge { limit: u64 },
+    #[error("{path} is served by another process", path = .0.display())]
     InUse(PathBuf),
+    #[error("the file system of {path} does not distinguish upper and lower case, so one tag would replace another", path = .0.display())]
+    IgnoresCase(PathBuf),
     #[error("the operation was canceled")]
     Canceled,
     #[error("failed to access {path}", path = path.display())]
@@ -121,14 +130,20 @@ struct Shared {
     temporary: AtomicU64,
     syncer: Syncer,
     uploads: Uploads,
+    /// Held by the process that serves the store
+    _lock: Option<std::fs::File>,
 }
 
 const FOLDERS: &[&str] = &["blobs", "repositories", "uploads", "unsynced", "temporary"];
 
 impl Store {
-    /// Opens a store to serve it. Blobs that a crash may have damaged are verified.
+    /// Opens a store to serve it, which one process does at a time. Blobs that a crash may have damaged are verified.
     pub fn open(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
-        let store = Self::attach(root, options)?;
+        create_folder(root)?;
+        let lock = lock(root)?;
+        let store = Self::with(root, options, Some(lock))?;
+        store.check_case()?;
+        store.restore_collected()?;
         store.verify_unsynced()?;
         store.clear_temporary()?;
         store.measure()?;
@@ -137,6 +152,14 @@ impl Store {
 
     /// Opens a store that another process may serve, for garbage collection and checks.
     pub fn attach(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        Self::with(root, options, None)
+    }
+
+    fn with(
+        root: &Path,
+        options: StoreOptions,
+        lock: Option<std::fs::File>,
+    ) -> Result<Self, StoreError> {
         for folder in FOLDERS {
             create_folder(&root.join(folder))?;
         }
@@ -149,6 +172,7 @@ impl Store {
                 temporary: AtomicU64::new(0),
                 syncer: Syncer::start(root.join("unsynced")),
                 uploads: Uploads::default(),
+                _lock: lock,
             }),
         })
     }
@@ -224,6 +248,18 @@ impl Store {
         Ok(())
     }
 
+    /// Tags may differ by case alone, as `v1.0-RC` and `v1.0-rc` do.
+    fn check_case(&self) -> Result<(), StoreError> {
+        let folder = self.path(&["temporary"]);
+        let name = format!("CASE-{}", std::process::id());
+        match distinguishes_case(&folder, &name) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::IgnoresCase(folder)),
+            Err(error) if is_read_only(&error) => Ok(()),
+            Err(error) => Err(StoreError::io(&folder, error)),
+        }
+    }
+
     fn clear_temporary(&self) -> Result<(), StoreError> {
         let folder = self.path(&["temporary"]);
         for name in list(&folder)? {
@@ -243,6 +279,38 @@ impl Store {
         fs_err::write(&temporary, content).map_err(|error| StoreError::io(&temporary, error))?;
         move_file(&temporary, path)
     }
+}
+
+/// Locks a folder for this process. The lock is released when the file is closed, also by a crash.
+fn lock(root: &Path) -> Result<std::fs::File, StoreError> {
+    let failed = |error| StoreError::io(root, error);
+    let folder = fs_err::File::open(root).map_err(failed)?.into_parts().0;
+    match folder.try_lock() {
+        Ok(()) => Ok(folder),
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse(root.to_owned())),
+        // Some network file systems have no locks.
+        Err(TryLockError::Error(error)) => {
+            tracing::warn!("{} cannot be locked: {error}", root.display());
+            Ok(folder)
+        }
+    }
+}
+
+/// Whether a file system has two files for two names that differ by case. The name has upper-case letters.
+fn distinguishes_case(folder: &Path, name: &str) -> std::io::Result<bool> {
+    let path = folder.join(name);
+    fs_err::write(&path, b"")?;
+    let is_found = folder.join(name.to_ascii_lowercase()).exists();
+    fs_err::remove_file(&path)?;
+    Ok(!is_found)
+}
+
+/// Whether a write failed because nothing may be written there.
+fn is_read_only(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied
+    )
 }
 
 /// Moves a file into a folder that may not exist yet.

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use outrigger_testing::peers::SKOPEO;
 use wait4::Wait4 as _;
 
 use super::registries::Registry;
+use super::throughput;
 use super::workload::Workload;
 use crate::bench::{Report, mebibytes};
 use crate::process::command_in;
@@ -44,6 +45,7 @@ pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
     for kind in [Kind::Debian, Kind::Outrigger] {
         compare(binary, workload, kind, &mut report).await?;
     }
+    throughput::compare(binary, &mut report).await?;
     report.finish()
 }
 
@@ -78,8 +80,15 @@ async fn compare(
     let folder = tempfile::tempdir()?;
     let name = kind.name();
     let source = kind.start(binary, &folder.path().join("source")).await?;
-    let bytes = workload.push(binary, folder.path(), &source).await?;
+    let archive = folder.path().join("workload.tar");
+    let bytes = workload.write(&archive)?;
     Report::measured(&format!("{name}: layers"), mebibytes(bytes), "MiB");
+    let loaded = load(binary, &archive, &source)?;
+    fs_err::remove_file(archive)?;
+    let text = format!("{name}: load of an archive");
+    Report::measured(&text, loaded.elapsed.as_secs_f64(), "s");
+    let text = format!("{name}: peak memory of load");
+    report.at_most(&text, mebibytes(loaded.peak), 64.0, "MiB");
     let names = workload.names();
     let measure = async |label: &str, copy: &dyn Fn(&Registry) -> anyhow::Result<Usage>| {
         let target = kind.start(binary, &folder.path().join("target")).await?;
@@ -187,10 +196,23 @@ fn sync(
         "--plain-http",
         &target.address,
     ]);
-    command.args(images).stdout(std::process::Stdio::null());
+    command.args(images);
+    measured(command).context("image sync failed")
+}
+
+fn load(binary: &Path, archive: &Path, target: &Registry) -> anyhow::Result<Usage> {
+    let mut command = command_in(Path::new("/"), binary);
+    command.args(["image", "load", "--to", &target.address, "-o", "json"]);
+    command.args(["--plain-http", &target.address]).arg(archive);
+    measured(command).context("image load failed")
+}
+
+/// Runs a command to its end. Its peak memory is at least that of this process, from which it is forked.
+fn measured(mut command: std::process::Command) -> anyhow::Result<Usage> {
     let start = Instant::now();
-    let used = command.spawn()?.wait4()?;
-    ensure!(used.status.success(), "image sync failed");
+    let child = command.stdout(std::process::Stdio::null()).spawn()?;
+    let used = child.wait4()?;
+    ensure!(used.status.success(), "{}", used.status);
     Ok(Usage {
         elapsed: start.elapsed(),
         cpu: used.rusage.utime + used.rusage.stime,

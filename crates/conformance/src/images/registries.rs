@@ -37,6 +37,21 @@ impl Registry {
         Self::wait(child, address, data, &log).await
     }
 
+    /// Starts our registry on a folder that cannot be written to.
+    pub(crate) async fn read_only(binary: &Path, data: &Path, log: &Path) -> anyhow::Result<Self> {
+        let address = free_address()?;
+        let serve = ["registry", "serve", "--read-only", "--listen", &address];
+        let child = command(binary)
+            .args(serve)
+            .arg("--data")
+            .arg(data)
+            .stdout(Stdio::null())
+            .stderr(open_log(log)?)
+            .spawn()
+            .context("failed to start the registry")?;
+        Self::wait(child, address, data, log).await
+    }
+
     /// Starts Debian's registry on a folder.
     pub(crate) async fn debian(data: &Path) -> anyhow::Result<Self> {
         let address = free_address()?;

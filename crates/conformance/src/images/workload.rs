@@ -1,9 +1,10 @@
 //! Images to copy: 40 by default, with shared base layers. They are pushed from archives by our own client.
 
-use std::io::Write as _;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use anyhow::ensure;
+use outrigger_oci::{Algorithm, Hasher};
 use serde_json::json;
 
 use super::registries::Registry;
@@ -58,18 +59,18 @@ impl Workload {
         Ok(bytes)
     }
 
-    /// Writes an archive as `docker save` does.
-    fn write(&self, path: &Path) -> anyhow::Result<u64> {
+    /// Writes an archive as `docker save` does. Returns the number of bytes of all layers.
+    pub(crate) fn write(&self, path: &Path) -> anyhow::Result<u64> {
         let mut random = fastrand::Rng::with_seed(17);
         let file = fs_err::File::create(path)?;
         let mut tar = tar::Builder::new(std::io::BufWriter::new(file));
         let mut total = 0;
         let mut layer =
             |tar: &mut tar::Builder<_>, name: &str, size: usize| -> anyhow::Result<String> {
-                let content = random_bytes(&mut random, size);
                 total += size as u64;
-                append(tar, name, &content)?;
-                Ok(outrigger_oci::Digest::of(&content).to_string())
+                let mut content = RandomBytes::new(&mut random, size);
+                append_stream(tar, name, &mut content, size as u64)?;
+                Ok(content.hasher.finish().to_string())
             };
         let mut bases = Vec::new();
         for base in 0..BASES {
@@ -105,24 +106,57 @@ impl Workload {
     }
 }
 
-fn append(
-    tar: &mut tar::Builder<impl std::io::Write>,
+fn append(tar: &mut tar::Builder<impl Write>, name: &str, content: &[u8]) -> anyhow::Result<()> {
+    append_stream(tar, name, content, content.len() as u64)
+}
+
+fn append_stream(
+    tar: &mut tar::Builder<impl Write>,
     name: &str,
-    content: &[u8],
+    content: impl Read,
+    size: u64,
 ) -> anyhow::Result<()> {
     let mut header = tar::Header::new_gnu();
-    header.set_size(content.len() as u64);
+    header.set_size(size);
     header.set_mode(0o644);
     Ok(tar.append_data(&mut header, name, content)?)
 }
 
-/// Bytes that do not compress.
-fn random_bytes(random: &mut fastrand::Rng, size: usize) -> Vec<u8> {
-    let mut bytes = vec![0; size];
-    random.fill(&mut bytes);
-    // Not the beginning of a gzip stream, which a layer may be.
-    if let Some(first) = bytes.first_mut() {
-        *first = b'x';
+/// Bytes that do not compress. They are never in memory together: the memory of this process when it starts a client counts
+/// as that of the client.
+struct RandomBytes<'r> {
+    random: &'r mut fastrand::Rng,
+    left: usize,
+    is_first: bool,
+    hasher: Hasher,
+}
+
+impl<'r> RandomBytes<'r> {
+    fn new(random: &'r mut fastrand::Rng, size: usize) -> Self {
+        Self {
+            random,
+            left: size,
+            is_first: true,
+            hasher: Algorithm::Sha256.hasher(),
+        }
     }
-    bytes
+}
+
+impl Read for RandomBytes<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = self.left.min(buffer.len());
+        let Some(chunk) = buffer.get_mut(..length) else {
+            return Ok(0);
+        };
+        self.random.fill(chunk);
+        // Not the beginning of a gzip stream, which a layer may be.
+        if let Some(first) = chunk.first_mut()
+            && std::mem::take(&mut self.is_first)
+        {
+            *first = b'x';
+        }
+        self.hasher.update(chunk);
+        self.left -= length;
+        Ok(length)
+    }
 }

@@ -1,5 +1,6 @@
 //! `docker save`: `manifest.json`, configs, and one tar for each layer. Layers are pushed as they are in the archive.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -38,8 +39,9 @@ pub(super) fn read(archive: &mut Archive, contents: &Contents) -> Result<(), Err
     let text = contents.text("manifest.json").unwrap_or_default();
     let images: Vec<Image> = serde_json::from_slice(text)
         .map_err(|error| invalid(&path, format!("manifest.json: {error}")))?;
+    let mut hashed = HashMap::new();
     for image in images {
-        let manifest = read_image(archive, contents, &image)?;
+        let manifest = read_image(archive, contents, &image, &mut hashed)?;
         archive.images.push(ArchivedImage {
             names: image.repo_tags.unwrap_or_default(),
             digest: manifest.digest.clone(),
@@ -56,6 +58,7 @@ fn read_image(
     archive: &mut Archive,
     contents: &Contents,
     image: &Image,
+    hashed: &mut Hashed,
 ) -> Result<RawManifest, Error> {
     let path = archive.path.clone();
     let missing = |name: &str| invalid(&path, format!("{name:?} is missing"));
@@ -80,7 +83,7 @@ fn read_image(
     let mut layers = Vec::new();
     for (name, diff_id) in image.layers.iter().zip(diff_ids) {
         let file = contents.file(name).ok_or_else(|| missing(name))?;
-        let digest = layer_digest(archive, name, file, diff_id)?;
+        let digest = layer_digest(archive, name, file, diff_id, hashed)?;
         archive.blobs.insert(digest.clone(), Entry::of(file));
         let kind = if file.is_gzip { LAYER_GZIP } else { LAYER };
         layers.push(Descriptor::new(kind, digest, file.size));
@@ -101,12 +104,17 @@ fn read_image(
     RawManifest::parse(bytes, Some(OCI_MANIFEST)).map_err(failed)
 }
 
-/// The digest of a layer: that of its name, or the diff ID of a layer that is not compressed. Others are hashed.
+/// The digests of the layers that were hashed, by their positions.
+type Hashed = HashMap<u64, Digest>;
+
+/// The digest of a layer: that of its name, or the diff ID of a layer that is not compressed. Others are hashed once, however
+/// many images have them.
 fn layer_digest(
     archive: &Archive,
     name: &str,
     file: &File,
     diff_id: &Digest,
+    hashed: &mut Hashed,
 ) -> Result<Digest, Error> {
     if let Some(hex) = name.strip_prefix("blobs/sha256/")
         && let Ok(digest) = format!("sha256:{hex}").parse()
@@ -115,6 +123,9 @@ fn layer_digest(
     }
     if !file.is_gzip {
         return Ok(diff_id.clone());
+    }
+    if let Some(known) = hashed.get(&file.start) {
+        return Ok(known.clone());
     }
     let failed = |error| Error::io(&archive.path, error);
     let mut reader = archive
@@ -131,5 +142,41 @@ fn layer_digest(
         left -= length as u64;
     }
     archive.position.keep(reader);
-    Ok(hasher.finish())
+    let digest = hasher.finish();
+    hashed.insert(file.start, digest.clone());
+    Ok(digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::Position;
+
+    #[test]
+    fn a_compressed_layer_is_hashed_once_for_all_images() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("layer.tar.gz");
+        // Not a gzip stream: the file is hashed, never unpacked.
+        fs_err::write(&path, b"layer").unwrap();
+        let archive = Archive {
+            path: path.clone(),
+            images: Vec::new(),
+            attached: Vec::new(),
+            small: HashMap::new(),
+            blobs: HashMap::new(),
+            is_compressed: false,
+            position: Position::default(),
+        };
+        let file = File {
+            start: 0,
+            size: 5,
+            is_gzip: true,
+            text: None,
+        };
+        let mut hashed = Hashed::new();
+        let mut digest = || layer_digest(&archive, "a.tar", &file, &Digest::of(b"x"), &mut hashed);
+        assert_eq!(digest().unwrap(), Digest::of(b"layer"));
+        fs_err::remove_file(&path).unwrap();
+        assert_eq!(digest().unwrap(), Digest::of(b"layer"));
+    }
 }

@@ -37,6 +37,7 @@ pub(super) fn open_folder(path: &Path) -> Result<Archive, Error> {
     let mut archive = Archive {
         path: path.to_owned(),
         images: Vec::new(),
+        attached: Vec::new(),
         small: HashMap::new(),
         blobs: HashMap::new(),
         is_compressed: false,

@@ -33,6 +33,10 @@ fn docker_archive(layer: &[u8]) -> Vec<u8> {
     ])
 }
 
+async fn save_quietly(source: &Source, images: &[SavedImage], path: &Path) -> Result<(), Error> {
+    save(source, images, path, &crate::Progress::default()).await
+}
+
 async fn read_layer(path: &Path) -> Result<Vec<u8>, Error> {
     let archive = Archive::open(path)?;
     let manifest = archive.resolve(&"web:1".parse().unwrap())?;
@@ -116,13 +120,13 @@ async fn saved_archives_are_reproducible_and_can_be_read() {
         .unwrap();
     let image = SavedImage {
         repository: name.repository().clone(),
-        name: name.clone(),
+        name: Some(name.clone()),
         tree,
     };
     let mut saved = Vec::new();
     for file in ["a.tar", "b.tar", "c.tar.gz", "d.tar.zst"] {
         let path = folder.path().join(file);
-        save(&source, std::slice::from_ref(&image), &path)
+        save_quietly(&source, std::slice::from_ref(&image), &path)
             .await
             .unwrap();
         let archive = Archive::open(&path).unwrap();
@@ -134,7 +138,7 @@ async fn saved_archives_are_reproducible_and_can_be_read() {
     let layout = folder.path().join("layout");
     fs_err::create_dir(&layout).unwrap();
     for _ in 0..2 {
-        save(&source, std::slice::from_ref(&image), &layout)
+        save_quietly(&source, std::slice::from_ref(&image), &layout)
             .await
             .unwrap();
         assert!(read_layer(&layout).await.unwrap() == b"layer");
@@ -149,7 +153,7 @@ async fn image_named(source: &Source, name: &str) -> SavedImage {
     SavedImage {
         repository: name.repository().clone(),
         tree: tree.await.unwrap(),
-        name,
+        name: Some(name),
     }
 }
 
@@ -165,7 +169,7 @@ async fn a_folder_keeps_the_images_of_earlier_and_concurrent_saves() {
         let (source, layout) = (&source, &layout);
         async move {
             let image = image_named(source, name).await;
-            save(source, &[image], layout).await.unwrap();
+            save_quietly(source, &[image], layout).await.unwrap();
         }
     });
     futures::future::join_all(saves).await;
@@ -189,12 +193,12 @@ async fn saved_files_have_the_permissions_of_other_files() {
     let image = image_named(&source, "web:1").await;
     let mode = |path: &Path| fs_err::metadata(path).unwrap().permissions().mode();
     let saved = folder.path().join("saved.tar");
-    save(&source, std::slice::from_ref(&image), &saved)
+    save_quietly(&source, std::slice::from_ref(&image), &saved)
         .await
         .unwrap();
     assert_eq!(mode(&saved), mode(&docker));
     let layout = folder.path().join("layout/");
-    save(&source, &[image], &layout).await.unwrap();
+    save_quietly(&source, &[image], &layout).await.unwrap();
     assert_eq!(mode(&layout.join("index.json")), mode(&docker));
 }
 
@@ -221,4 +225,118 @@ fn a_layout_whose_manifest_was_replaced_is_rejected() {
         Archive::open(&path),
         Err(Error::DigestMismatch { .. })
     ));
+}
+
+#[test]
+fn a_name_that_is_larger_than_memory_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar.gz");
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut header = tar::Header::new_gnu();
+    header.set_path("././@LongLink").unwrap();
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size(1 << 40);
+    header.set_cksum();
+    gzip.write_all(header.as_bytes()).unwrap();
+    for _ in 0..5 {
+        gzip.write_all(&vec![b'a'; 1 << 20]).unwrap();
+    }
+    fs_err::write(&path, gzip.finish().unwrap()).unwrap();
+    let error = Archive::open(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("the header of an entry is too long"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn documents_in_an_archive_are_not_kept_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar");
+    let sbom = format!("{{\"spdxVersion\":\"{}\"}}", "x".repeat(3 << 20));
+    let names: Vec<String> = (0..12).map(|sbom| format!("blobs/sha256/{sbom}")).collect();
+    let entries: Vec<(&str, &[u8])> = names
+        .iter()
+        .map(|name| (name.as_str(), sbom.as_bytes()))
+        .collect();
+    let mut bytes = tar_of(&entries);
+    // The archive ends with two empty blocks.
+    bytes.truncate(bytes.len() - 1024);
+    bytes.extend(docker_archive(b"layer"));
+    fs_err::write(&path, bytes).unwrap();
+    assert_eq!(read_layer(&path).await.unwrap(), b"layer");
+}
+
+/// An archive with an image, its signature and its SBOM, as a registry would have them.
+#[tokio::test]
+async fn what_is_attached_to_an_image_is_saved_and_found_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let docker = folder.path().join("docker.tar");
+    fs_err::write(&docker, docker_archive(b"layer")).unwrap();
+    let mut archive = Archive::open(&docker).unwrap();
+    let name: Reference = "web:1".parse().unwrap();
+    let root = archive.resolve(&name).unwrap();
+    let blob = |archive: &mut Archive, bytes: &[u8], kind: &str| {
+        let digest = Digest::of(bytes);
+        archive
+            .blobs
+            .insert(digest.clone(), Entry::Memory(bytes.to_vec()));
+        Descriptor::new(kind, digest, bytes.len() as u64)
+    };
+    let mut add = |layer: &[u8], subject: Option<Descriptor>| {
+        let manifest = Manifest {
+            schema_version: 2,
+            media_type: Some(OCI_MANIFEST.to_owned()),
+            config: Some(blob(&mut archive, b"{}", "application/x")),
+            layers: Some(vec![blob(&mut archive, layer, "application/json")]),
+            subject,
+            ..Manifest::default()
+        };
+        let bytes = serde_json::to_vec(&manifest).unwrap();
+        let manifest = Arc::new(RawManifest::parse(bytes, Some(OCI_MANIFEST)).unwrap());
+        let digest = manifest.digest.clone();
+        archive.small.insert(digest.clone(), manifest);
+        digest
+    };
+    let sbom = add(b"sbom", Some(root.descriptor()));
+    let signature = add(b"signature", None);
+    let tag = format!("sha256-{}.sig", root.digest.hex());
+    archive.images.push(ArchivedImage {
+        names: vec![format!("docker.io/library/web:{tag}")],
+        digest: signature.clone(),
+    });
+    let source = Source::Archive(Arc::new(archive));
+    let tree = Tree::read(&source, name.repository(), root.clone());
+    let repository = name.repository().clone();
+    let mut images = vec![SavedImage {
+        name: Some(name.clone()),
+        repository: repository.clone(),
+        tree: tree.await.unwrap(),
+    }];
+    for attached in source.attached(&name, &root).await.unwrap() {
+        let name = attached.tag.map(|tag| repository.with_tag(&tag).unwrap());
+        images.push(SavedImage {
+            name,
+            repository: repository.clone(),
+            tree: attached.tree,
+        });
+    }
+    assert_eq!(images.len(), 3);
+    let saved = folder.path().join("saved.tar");
+    save_quietly(&source, &images, &saved).await.unwrap();
+    let archive = Archive::open(&saved).unwrap();
+    let referrers = archive.referrers(&root.digest);
+    assert_eq!(referrers.len(), 1);
+    assert_eq!(referrers[0].digest, sbom);
+    let images = archive.images();
+    assert_eq!(images.len(), 1);
+    assert_eq!(images[0].digest, root.digest);
+    let signed = archive.resolve(&repository.with_tag(&tag).unwrap());
+    assert_eq!(signed.unwrap().digest, signature);
+    // `docker load` gets the image alone.
+    let mut tar = tar::Archive::new(fs_err::File::open(&saved).unwrap());
+    let mut entries = tar.entries().unwrap().map(Result::unwrap);
+    let index = entries.find(|entry| &*entry.path_bytes() == b"manifest.json");
+    let index: serde_json::Value = serde_json::from_reader(index.unwrap()).unwrap();
+    assert_eq!(index.as_array().unwrap().len(), 1);
 }

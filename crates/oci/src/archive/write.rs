@@ -11,15 +11,16 @@ use tokio::sync::mpsc;
 use super::invalid;
 use super::layout::{NAMES, image, read_limited};
 use crate::blob::Blob;
-use crate::copy::{Source, Tree};
+use crate::copy::{Progress, Source, Tree};
 use crate::error::Error;
 use crate::manifest::{Descriptor, Manifest, OCI_INDEX};
 use crate::reference::{Reference, Repository};
+use crate::upload::Transfer;
 
-/// An image to save: its name in the archive, where it is, and its manifests.
+/// An image to save: its name in the archive, where it is, and its manifests. Referrers have no name.
 #[derive(Debug, Clone)]
 pub struct SavedImage {
-    pub name: Reference,
+    pub name: Option<Reference>,
     pub repository: Repository,
     pub tree: Tree,
 }
@@ -32,10 +33,16 @@ enum Content {
 
 /// Saves images to a file, or to a folder if `path` is one or ends with a slash. A folder is extended: the images and blobs
 /// that it has are kept, also by several processes at a time.
-pub async fn save(source: &Source, images: &[SavedImage], path: &Path) -> Result<(), Error> {
+pub async fn save(
+    source: &Source,
+    images: &[SavedImage],
+    path: &Path,
+    progress: &Progress,
+) -> Result<(), Error> {
     let layout = Layout::new(images);
+    progress.expect(layout.blobs().map(|blob| blob.size).sum());
     if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-        return save_folder(source, layout, path).await;
+        return save_folder(source, layout, path, progress).await;
     }
     let mut files = layout.content;
     for (name, bytes) in layout.index.files() {
@@ -44,7 +51,7 @@ pub async fn save(source: &Source, images: &[SavedImage], path: &Path) -> Result
     let (sender, receiver) = mpsc::channel(4);
     let target = path.to_owned();
     let writing = tokio::task::spawn_blocking(move || write_tar(&target, receiver));
-    let reading = read(source, files, &sender).await;
+    let reading = read(source, files, &sender, progress).await;
     if reading.is_ok() {
         // Without this, the writer knows that the archive is incomplete.
         let _ = sender.send(Part::End).await;
@@ -92,16 +99,30 @@ impl Layout {
         }
         Self { content, index }
     }
+
+    fn blobs(&self) -> impl Iterator<Item = &Descriptor> {
+        self.content.values().filter_map(|content| match content {
+            Content::Blob(content) => Some(&content.1),
+            Content::Bytes(_) => None,
+        })
+    }
 }
 
 impl LayoutIndex {
     fn add(&mut self, image: &SavedImage) {
         let root = image.tree.root();
-        let name = image.name.to_string();
         let mut descriptor = root.descriptor();
+        let Some(name) = &image.name else {
+            self.roots.insert(root.digest.to_string(), descriptor);
+            return;
+        };
+        let name = name.to_string();
         let names = NAMES.iter().map(|key| ((*key).to_owned(), name.clone()));
         descriptor.annotations = Some(names.collect());
-        if let Some(config) = &root.parsed.config {
+        // Docker rejects archives with an entry whose layers are not those of a file system, as those of signatures.
+        let mut layers = root.parsed.layers.iter().flatten();
+        let is_image = layers.all(|layer| layer.media_type.contains("tar"));
+        if let Some(config) = root.parsed.config.as_ref().filter(|_| is_image) {
             let layers: Vec<String> = root.parsed.layers.iter().flatten().map(file_name).collect();
             let entry = json!({"Config": file_name(config), "RepoTags": [name], "Layers": layers});
             self.docker.insert(name.clone(), entry);
@@ -172,6 +193,7 @@ async fn read(
     source: &Source,
     files: BTreeMap<String, Content>,
     sender: &mpsc::Sender<Part>,
+    progress: &Progress,
 ) -> Result<(), Error> {
     let send = |part| async { sender.send(part).await.map_err(|_| Error::Canceled) };
     for (name, content) in files {
@@ -190,6 +212,7 @@ async fn read(
                 .await?;
                 let mut content = source.blob(&repository, &blob)?;
                 while let Some(chunk) = content.next().await? {
+                    progress.transferred(chunk.len() as u64);
                     send(Part::Data(chunk)).await?;
                 }
             }
@@ -289,17 +312,25 @@ impl Write for Output {
 }
 
 /// Writes the files of a layout. Blobs that exist with their size are kept; `index.json` comes last.
-async fn save_folder(source: &Source, layout: Layout, folder: &Path) -> Result<(), Error> {
+async fn save_folder(
+    source: &Source,
+    layout: Layout,
+    folder: &Path,
+    progress: &Progress,
+) -> Result<(), Error> {
     for (name, content) in layout.content {
         let path = folder.join(&name);
         match content {
-            Content::Bytes(bytes) => write_file(path, FileContent::Bytes(bytes)).await?,
+            Content::Bytes(bytes) => write_file(path, FileContent::Bytes(bytes), progress).await?,
             Content::Blob(content)
-                if fs_err::metadata(&path).is_ok_and(|found| found.len() == content.1.size) => {}
+                if fs_err::metadata(&path).is_ok_and(|found| found.len() == content.1.size) =>
+            {
+                progress.blob_done(Transfer::Skipped, content.1.size, 0);
+            }
             Content::Blob(content) => {
                 let (repository, blob) = *content;
                 let blob = source.blob(&repository, &blob)?;
-                write_file(path, FileContent::Blob(Box::new(blob))).await?;
+                write_file(path, FileContent::Blob(Box::new(blob)), progress).await?;
             }
         }
     }
@@ -314,6 +345,7 @@ async fn save_folder(source: &Source, layout: Layout, folder: &Path) -> Result<(
         for (name, bytes) in index.files() {
             let mut file = temporary_file(&folder).map_err(failed)?;
             file.write_all(&bytes).map_err(failed)?;
+            file.as_file().sync_data().map_err(failed)?;
             file.persist(folder.join(name))
                 .map_err(|error| failed(error.error))?;
         }
@@ -336,7 +368,7 @@ enum FileContent {
     Blob(Box<Blob>),
 }
 
-async fn write_file(path: PathBuf, content: FileContent) -> Result<(), Error> {
+async fn write_file(path: PathBuf, content: FileContent, progress: &Progress) -> Result<(), Error> {
     let failed = |error| Error::io(&path, error);
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs_err::create_dir_all(folder).map_err(failed)?;
@@ -345,6 +377,7 @@ async fn write_file(path: PathBuf, content: FileContent) -> Result<(), Error> {
         FileContent::Bytes(bytes) => temporary.write_all(&bytes).map_err(failed)?,
         FileContent::Blob(mut blob) => {
             while let Some(chunk) = blob.next().await? {
+                progress.transferred(chunk.len() as u64);
                 temporary = tokio::task::spawn_blocking(move || {
                     temporary.write_all(&chunk).map(|()| temporary)
                 })
@@ -354,8 +387,14 @@ async fn write_file(path: PathBuf, content: FileContent) -> Result<(), Error> {
             }
         }
     }
-    temporary
-        .persist(&path)
-        .map(drop)
-        .map_err(|error| failed(error.error))
+    // The disk may be unplugged when the command is done, and a blob with its size is not written again.
+    let persist = move || {
+        let failed = |error| Error::io(&path, error);
+        temporary.as_file().sync_data().map_err(failed)?;
+        let persisted = temporary.persist(&path).map(drop);
+        persisted.map_err(|error| failed(error.error))
+    };
+    tokio::task::spawn_blocking(persist)
+        .await
+        .map_err(|_| Error::Canceled)?
 }

@@ -57,17 +57,17 @@ impl Progress {
         self.unchanged.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn expect(&self, bytes: u64) {
+    pub(crate) fn expect(&self, bytes: u64) {
         self.expected.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn transferred(&self, bytes: u64) {
+    pub(crate) fn transferred(&self, bytes: u64) {
         self.sent.fetch_add(bytes, Ordering::Relaxed);
         self.done.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// A blob of this size is at the target; `counted` bytes of it were reported before.
-    pub(super) fn blob_done(&self, transfer: Transfer, size: u64, counted: u64) {
+    pub(crate) fn blob_done(&self, transfer: Transfer, size: u64, counted: u64) {
         let counter = match transfer {
             Transfer::Skipped => &self.skipped,
             Transfer::Mounted => &self.mounted,

@@ -1,48 +1,90 @@
 //! Signatures, attestations and other referrers: those of the referrers API, and the tags that cosign writes.
 
+use std::collections::HashSet;
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+
+use super::tag_lists::TagList;
 use super::{Copier, Source, Tree};
 use crate::digest::Digest;
 use crate::error::Error;
 use crate::manifest::{Descriptor, Manifest, OCI_INDEX, RawManifest};
-use crate::reference::Repository;
+use crate::reference::{Reference, Repository};
 
 /// The suffixes of the tags that cosign derives from a digest.
-const COSIGN: &[&str] = &["sig", "att", "sbom"];
+pub(super) const COSIGN: &[&str] = &["sig", "att", "sbom"];
 
 /// Referrers of one image that are copied.
-const MAX_REFERRERS: usize = 1000;
+pub(super) const MAX_REFERRERS: usize = 1000;
+
+/// An image of the source: where it is, its manifest, and the tags that its repository has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) from: &'a Repository,
+    pub(super) root: &'a RawManifest,
+    pub(super) tags: &'a TagList,
+}
 
 impl Copier {
-    /// Copies what refers to an image, and what refers to that.
+    /// Finds what refers to an image, and the tags of its repository. Neither changes the target.
+    pub(super) async fn find_referrers(
+        &self,
+        source: &Source,
+        image: &Reference,
+        root: &Digest,
+    ) -> Result<(Vec<Descriptor>, TagList), Error> {
+        let from = image.repository();
+        let Source::Registry(client) = source else {
+            return Ok((source.referrers(from, root).await?, TagList::unknown()));
+        };
+        let (listed, tags) = tokio::try_join!(
+            client.listed_referrers(from, root),
+            self.shared.tags.of(client, image)
+        )?;
+        let found = match listed {
+            Some(found) => found,
+            None if tags.may_have(&root.tag()) => client.tagged_referrers(from, root).await?,
+            None => Vec::new(),
+        };
+        Ok((found, tags))
+    }
+
+    /// Copies what refers to an image, and what refers to that. `found` are the referrers of the image itself.
     pub(super) async fn copy_referrers(
         &self,
         source: &Source,
-        from: &Repository,
-        digest: &Digest,
+        image: Subject<'_>,
+        found: Vec<Descriptor>,
         to: &Repository,
     ) -> Result<(), Error> {
-        let mut queue = vec![digest.clone()];
-        let mut copied = 0;
-        while let Some(subject) = queue.pop() {
-            let found = source.referrers(from, &subject).await?;
+        let digest = &image.root.digest;
+        let mut seen = HashSet::from([digest.clone()]);
+        let mut queue = vec![(digest.clone(), found)];
+        while let Some((subject, found)) = queue.pop() {
             let new = self.missing(&found, to, &subject).await?;
             for referrer in &new {
-                copied += 1;
-                if copied > MAX_REFERRERS {
-                    let (what, limit) = (digest.to_string(), MAX_REFERRERS);
-                    return Err(Error::TooManyManifests { what, limit });
-                }
-                let manifest = source.manifest(from, referrer).await?;
-                let tree = Tree::read(source, from, manifest).await?;
+                let manifest = source.manifest(image.from, referrer).await?;
+                let tree = Tree::read(source, image.from, manifest).await?;
                 let target = to.with_digest(referrer.digest.clone());
-                self.push_tree(source, from, &tree, &target).await?;
+                self.push_tree(source, image.from, &tree, &target).await?;
             }
             if !new.is_empty() {
                 self.tag_referrers(to, &subject, &new).await?;
             }
-            queue.extend(new.into_iter().map(|referrer| referrer.digest));
+            // Those that the target has may have got referrers since, or an earlier copy was interrupted before them.
+            for referrer in found {
+                if !seen.insert(referrer.digest.clone()) {
+                    continue;
+                }
+                if seen.len() > MAX_REFERRERS {
+                    let (what, limit) = (digest.to_string(), MAX_REFERRERS);
+                    return Err(Error::TooManyManifests { what, limit });
+                }
+                let further = source.referrers(image.from, &referrer.digest).await?;
+                queue.push((referrer.digest, further));
+            }
         }
-        self.copy_cosign(source, from, digest, to).await
+        self.copy_cosign(source, image, to).await
     }
 
     /// The referrers that the target does not have.
@@ -94,31 +136,53 @@ impl Copier {
         let bytes = serde_json::to_vec(&index)
             .map_err(|error| invalid(crate::InvalidManifest::Json(error)))?;
         let index = RawManifest::parse(bytes, Some(OCI_INDEX)).map_err(invalid)?;
-        let tag = format!("{}-{}", subject.algorithm().name(), subject.hex());
+        let tag = subject.tag();
         client.push_manifest(&to.with_tag(&tag)?, &index).await
     }
 
+    /// Copies the tags that cosign writes for an image. Those of its platforms are copied if that takes no
+    /// requests that find nothing.
     async fn copy_cosign(
         &self,
         source: &Source,
-        from: &Repository,
-        digest: &Digest,
+        image: Subject<'_>,
         to: &Repository,
     ) -> Result<(), Error> {
-        let copies = COSIGN.iter().map(|suffix| async move {
-            let tag = format!("{}-{}.{suffix}", digest.algorithm().name(), digest.hex());
-            let found = match source.resolve(&from.with_tag(&tag)?).await {
-                Ok(found) => found.manifest,
-                Err(error) if error.is_not_found() => return Ok(()),
-                Err(error) => return Err(error),
-            };
-            let target = to.with_tag(&tag)?;
-            if self.shared.target.manifest_digest(&target).await?.as_ref() == Some(&found.digest) {
-                return Ok(());
-            }
-            let tree = Tree::read(source, from, found).await?;
-            self.push_tree(source, from, &tree, &target).await
+        let children = image.root.parsed.children().map(|child| &child.digest);
+        let is_cheap = image.tags.is_known() || matches!(source, Source::Archive(_));
+        let children = children.filter(|_| is_cheap);
+        let signed = std::iter::once(&image.root.digest).chain(children);
+        let tags = signed.flat_map(|digest| {
+            let of = digest.tag();
+            COSIGN.iter().map(move |suffix| format!("{of}.{suffix}"))
         });
-        futures::future::try_join_all(copies).await.map(drop)
+        let copies = tags
+            .filter(|tag| image.tags.may_have(tag))
+            .map(|tag| self.copy_tag(source, image.from, tag, to));
+        let copies: Vec<_> = copies.collect();
+        let results = stream::iter(copies).buffer_unordered(COSIGN.len());
+        results.try_collect::<()>().await
+    }
+
+    /// Copies one tag if it exists.
+    async fn copy_tag(
+        &self,
+        source: &Source,
+        from: &Repository,
+        tag: String,
+        to: &Repository,
+    ) -> Result<(), Error> {
+        let target = to.with_tag(&tag)?;
+        let found = match source.resolve(&from.with_tag(&tag)?).await {
+            Ok(found) => found.manifest,
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let there = self.shared.target.pushed_digest(&target).await?;
+        if there.as_ref() == Some(&found.digest) {
+            return Ok(());
+        }
+        let tree = Tree::read(source, from, found).await?;
+        self.push_tree(source, from, &tree, &target).await
     }
 }

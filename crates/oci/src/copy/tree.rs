@@ -9,10 +9,13 @@ use crate::platform::Platform;
 use crate::reference::Repository;
 
 /// Levels of nested indexes. An index cannot contain itself, because its digest would have to be part of its content.
-const MAX_DEPTH: usize = 8;
+pub(super) const MAX_DEPTH: usize = 8;
 
 /// Manifests of one image.
-const MAX_MANIFESTS: usize = 1000;
+pub(super) const MAX_MANIFESTS: usize = 1000;
+
+/// Bytes of all manifests of one image.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The manifests of an image in the order in which they are pushed: the root is last.
 #[derive(Debug, Clone)]
@@ -30,6 +33,7 @@ impl Tree {
     ) -> Result<Self, Error> {
         let mut manifests = Vec::new();
         let mut seen = HashSet::from([root.digest.clone()]);
+        let mut bytes = root.bytes.len() as u64;
         let mut level = vec![root.clone()];
         for depth in 0.. {
             let next: Vec<Descriptor> = level
@@ -57,6 +61,14 @@ impl Tree {
                 return Err(Error::TooManyManifests {
                     what: what(),
                     limit: MAX_MANIFESTS,
+                });
+            }
+            let sizes = next.iter().map(|child| child.size);
+            bytes = sizes.fold(bytes, u64::saturating_add);
+            if bytes > MAX_BYTES {
+                return Err(Error::ManifestsTooLarge {
+                    what: what(),
+                    limit: MAX_BYTES,
                 });
             }
             level = read_level(source, repository, &next).await?;
@@ -113,6 +125,18 @@ async fn read_level(
         .buffered(4)
         .try_collect()
         .await
+}
+
+impl Source {
+    /// Chooses the platforms of an image. One platform is that image itself; several are a smaller index.
+    pub async fn select(
+        &self,
+        repository: &Repository,
+        root: RawManifest,
+        platforms: &[Platform],
+    ) -> Result<RawManifest, Error> {
+        select(self, repository, root, platforms).await
+    }
 }
 
 /// Chooses the platforms of an image. One platform is that image itself; several are a smaller index.

@@ -22,8 +22,9 @@ Examples:
   outrigger image copy quay.io/org/web:1 registry.local:5000/org/web:1
   outrigger image sync --chart ./chart --to registry.local:5000 --lock images.lock
   outrigger image sync --plugins site.yaml --to registry.local:5000
-  outrigger image save --chart ./chart --to images.tar.zst
-  outrigger image load images.tar.zst --to registry.local:5000";
+  outrigger image save --chart ./chart --platform linux/amd64 --to images.tar.zst
+  outrigger image load images.tar.zst --to registry.local:5000
+  outrigger image verify --chart ./chart --in registry.local:5000";
 
 /// List, copy, save and load images
 #[derive(Debug, clap::Subcommand)]
@@ -38,7 +39,7 @@ pub(crate) enum Verb {
     List(list::Args),
     /// Push the images of an archive to a registry
     Load(load::Args),
-    /// Write images to an archive or an OCI layout
+    /// Write images and their signatures to an archive or an OCI layout
     Save(save::Args),
     /// Copy the images of charts and lists to a registry; safe to repeat and to interrupt
     Sync(sync::Args),

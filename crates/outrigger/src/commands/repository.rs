@@ -28,6 +28,7 @@ Examples:
   outrigger repository add site oci://registry.local:5000/charts --secret default/registry
   outrigger repository list
   outrigger repository search prometheus
+  outrigger repository search --url https://charts.example.com --versions web
   outrigger repository remove stable";
 
 /// Manage the chart repositories of a cluster

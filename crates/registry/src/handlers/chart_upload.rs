@@ -13,7 +13,7 @@ use outrigger_oci::{
 };
 use serde_json::json;
 
-use super::charts::{ORIGIN, PREFIX};
+use super::charts::{MAX_METADATA, ORIGIN, PREFIX};
 use super::{query, read_body};
 use crate::answer::{Answer, Failure, json_answer};
 use crate::server::Context;
@@ -38,24 +38,29 @@ pub(super) async fn post(
         .and_then(|kind| kind.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    let bytes = read_body(request.into_body(), MAX_ARCHIVE + (1 << 20)).await?;
-    let archive = match boundary(&content_type) {
-        Some(boundary) => part(&bytes, boundary, "chart")
-            .ok_or_else(|| invalid("the form has no part named chart"))?
-            .to_vec(),
-        None => bytes,
-    };
-    let chart = tokio::task::spawn_blocking(move || Uploaded::read(archive)).await;
+    let mut body = read_body(context, request.into_body(), MAX_ARCHIVE + (1 << 20)).await?;
+    let bytes = std::mem::take(&mut body.bytes);
+    let _unpacking = context.unpacking.acquire().await.ok();
+    let chart = tokio::task::spawn_blocking(move || Uploaded::read(bytes, &content_type)).await;
     let chart = chart.unwrap_or_else(|_| Err(invalid("the archive cannot be read")))?;
     let (repository, tag) = (
         format!("{PREFIX}/{}", chart.name),
         tag_of_version(&chart.version),
     );
     if !is_repository_path(&repository) || !is_tag(&tag) {
-        return Err(invalid("the name or the version of the chart is invalid"));
+        let message = format!(
+            "chart {} {} cannot be a repository and a tag: the name has lowercase letters, digits and separators",
+            chart.name, chart.version
+        );
+        return Err(invalid(&message));
     }
+    let shared = Arc::clone(context);
     let saved = context
-        .blocking(move |store| chart.save(store, &repository, &tag, &origin, is_forced))
+        .blocking(move |store| {
+            // Of two uploads of one version, the second finds the first.
+            let _saving = shared.charts.saving();
+            chart.save(store, &repository, &tag, &origin, is_forced)
+        })
         .await?;
     if !saved {
         return Err(Failure::new(
@@ -78,18 +83,33 @@ struct Uploaded {
 }
 
 impl Uploaded {
-    fn read(archive: Vec<u8>) -> Result<Self, Failure> {
+    /// Reads the archive of a body.
+    fn read(body: Vec<u8>, content_type: &str) -> Result<Self, Failure> {
+        let archive = match boundary(content_type) {
+            Some(boundary) => part(&body, boundary, "chart")
+                .ok_or_else(|| invalid("the form has no part named chart"))?
+                .to_vec(),
+            None => body,
+        };
         let not_valid = |error: &dyn std::fmt::Display| {
             invalid(&format!("the archive is not a chart: {error}"))
         };
         let files = read_archive(&archive, Profile::Helm4).map_err(|error| not_valid(&error))?;
-        let metadata = files.iter().find(|file| file.name == "Chart.yaml");
-        let metadata = metadata.ok_or_else(|| invalid("the archive has no Chart.yaml"))?;
+        let mut metadata = files.iter().filter(|file| file.name == "Chart.yaml");
+        let (first, other) = (metadata.next(), metadata.next());
+        let metadata = first.ok_or_else(|| invalid("the archive has no Chart.yaml"))?;
+        if other.is_some() {
+            return Err(invalid("the archive has more than one chart"));
+        }
         let metadata =
             outrigger_goyaml::parse_json(&metadata.data).map_err(|error| not_valid(&error))?;
         let chart =
             from_files(files, Profile::Helm4, &mut |_| {}).map_err(|error| not_valid(&error))?;
         let config = serde_json::to_vec(&metadata).map_err(|error| not_valid(&error))?;
+        if config.len() as u64 > MAX_METADATA {
+            let message = format!("its Chart.yaml has more than {MAX_METADATA} bytes");
+            return Err(not_valid(&message));
+        }
         Ok(Self {
             archive,
             config,

@@ -4,7 +4,7 @@
 //! `charts/NAME`. The label `outrigger.dev/origin` tells system addons from those of the user.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -25,10 +25,20 @@ pub(super) const ORIGIN: &str = "outrigger.dev/origin";
 /// The repositories that the chart API pushes to.
 pub(super) const PREFIX: &str = "charts";
 
+/// The largest metadata of a chart in the index.
+pub(super) const MAX_METADATA: u64 = 256 << 10;
+
+/// Bytes of the metadata of all charts in the index.
+const MAX_METADATA_TOTAL: u64 = 64 << 20;
+
 /// The index of all charts, rebuilt when a tag changed.
 #[derive(Debug, Default)]
 pub(crate) struct ChartIndex {
     cached: Mutex<Option<(u64, Arc<Charts>)>>,
+    /// Held while the index is rebuilt, so that the others wait for the result
+    building: tokio::sync::Mutex<()>,
+    /// Held while an uploaded chart is stored
+    saving: Mutex<()>,
 }
 
 /// All charts, newest first, by name.
@@ -76,6 +86,7 @@ pub(super) struct ChartVersion {
     pub(super) manifest: Digest,
     archive: Descriptor,
     entry: Value,
+    metadata_size: u64,
 }
 
 impl ChartVersion {
@@ -89,40 +100,60 @@ impl ChartVersion {
 }
 
 impl ChartIndex {
-    pub(super) fn get(&self, store: &Store) -> Result<Arc<Charts>, StoreError> {
+    /// Keeps other uploads of charts waiting.
+    pub(super) fn saving(&self) -> MutexGuard<'_, ()> {
+        self.saving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cached(&self, generation: u64) -> Option<Arc<Charts>> {
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let (of, charts) = cached.as_ref()?;
+        (*of == generation).then(|| Arc::clone(charts))
+    }
+
+    fn rebuild(&self, store: &Store) -> Result<Arc<Charts>, StoreError> {
         let generation = store.generation();
-        {
-            let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((of, charts)) = &*cached
-                && *of == generation
-            {
-                return Ok(Arc::clone(charts));
-            }
-        }
-        let charts = Arc::new(read_charts(store)?);
+        let charts = Arc::new(read_charts(store, MAX_METADATA_TOTAL)?);
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         *cached = Some((generation, Arc::clone(&charts)));
         Ok(charts)
     }
 }
 
-fn read_charts(store: &Store) -> Result<Charts, StoreError> {
+fn read_charts(store: &Store, limit: u64) -> Result<Charts, StoreError> {
     let mut by_name: BTreeMap<String, Vec<ChartVersion>> = BTreeMap::new();
+    let mut left = limit;
     for repository in store.repositories()? {
         for tag in store.tags(&repository)? {
-            if let Some((name, chart)) = read_chart(store, &repository, &tag)? {
-                by_name.entry(name).or_default().push(chart);
-            }
+            let Some((name, chart)) = read_chart(store, &repository, &tag)? else {
+                continue;
+            };
+            left = left
+                .checked_sub(chart.metadata_size)
+                .ok_or(StoreError::IndexTooLarge { limit })?;
+            by_name.entry(name).or_default().push(chart);
         }
     }
-    for versions in by_name.values_mut() {
-        versions.sort_by(|a, b| compare(&b.version, &a.version));
+    for (name, versions) in &mut by_name {
+        keep_one_of_each(name, versions);
     }
     Ok(Charts {
         by_name,
         root_index: OnceLock::new(),
         folder_index: OnceLock::new(),
     })
+}
+
+/// Sorts the versions of a chart. A version that several repositories have is that of the chart API, else of the first one:
+/// what the index says of it is then what its URL leads to.
+fn keep_one_of_each(name: &str, versions: &mut Vec<ChartVersion>) {
+    let own = format!("{PREFIX}/{name}");
+    versions.sort_by(|a, b| {
+        let order = compare(&b.version, &a.version).then_with(|| a.version.cmp(&b.version));
+        let is_own = |chart: &ChartVersion| chart.repository == own;
+        order.then_with(|| is_own(b).cmp(&is_own(a)))
+    });
+    versions.dedup_by(|other, first| other.version == first.version);
 }
 
 /// Orders versions: by their numbers, then by their text.
@@ -193,6 +224,7 @@ fn read_chart(
         manifest: manifest.digest,
         archive: layer.clone(),
         entry,
+        metadata_size: config.size,
     };
     Ok(Some((name, chart)))
 }
@@ -207,9 +239,17 @@ pub(super) async fn index(context: &Arc<Context>, folder: IndexFolder) -> Result
 }
 
 pub(super) async fn list(context: &Arc<Context>) -> Result<Arc<Charts>, Failure> {
+    let index = &context.charts;
+    if let Some(charts) = index.cached(context.store.generation()) {
+        return Ok(charts);
+    }
+    let _building = index.building.lock().await;
+    if let Some(charts) = index.cached(context.store.generation()) {
+        return Ok(charts);
+    }
     let shared = Arc::clone(context);
     context
-        .blocking(move |store| shared.charts.get(store))
+        .blocking(move |store| shared.charts.rebuild(store))
         .await
 }
 
@@ -319,7 +359,6 @@ async fn delete(context: &Arc<Context>, name: &str, version: &str) -> Result<Ans
 impl Store {
     /// The metadata of a chart, from its config.
     fn metadata(&self, config: &Descriptor) -> Result<Option<Value>, StoreError> {
-        const MAX_METADATA: u64 = 1 << 20;
         if config.size > MAX_METADATA {
             return Ok(None);
         }

@@ -92,7 +92,8 @@ async fn put(
         .and_then(|kind| kind.to_str().ok())
         .map(str::to_owned);
     let tags: Vec<String> = tag_parameters(&request)?;
-    let bytes = read_body(request.into_body(), MAX_MANIFEST).await?;
+    let mut body = read_body(context, request.into_body(), MAX_MANIFEST).await?;
+    let bytes = std::mem::take(&mut body.bytes);
     let name = repository.clone();
     let stored_tags = tags.clone();
     let manifest = context
@@ -118,6 +119,7 @@ async fn put(
             Ok(manifest)
         })
         .await?;
+    drop(body);
     let mut answer = empty(StatusCode::CREATED);
     set(
         &mut answer,

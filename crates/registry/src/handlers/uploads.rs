@@ -1,6 +1,7 @@
 //! Pushes of blobs: at once, in one stream or in chunks, mounted from another repository, or canceled.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, LOCATION, RANGE};
 use http::{Method, Request, StatusCode};
@@ -9,13 +10,16 @@ use outrigger_oci::{Digest, is_repository_path};
 use tokio::sync::mpsc;
 
 use super::blobs::DIGEST_HEADER;
-use super::{next_chunk, parse_digest, query};
+use super::{next_chunk, parse_digest, query, read_chunk};
 use crate::answer::{Answer, Failure, empty, set};
 use crate::server::Context;
 use crate::store::{StoreError, Upload};
 
 /// Chunks between the connection and the thread that hashes and writes them.
 const QUEUE: usize = 4;
+
+/// How long a thread waits for a client.
+const IDLE: Duration = Duration::from_millis(100);
 
 const UPLOAD_ID: HeaderName = HeaderName::from_static("docker-upload-uuid");
 
@@ -138,30 +142,46 @@ async fn receive(
     request: Request<Incoming>,
 ) -> Result<(), Failure> {
     let mut body = request.into_body();
-    let Some(first) = next_chunk(&mut body).await? else {
-        return Ok(());
-    };
-    let _permit = context.uploads.acquire().await.ok();
-    let (sender, mut receiver) = mpsc::channel(QUEUE);
-    // The queue is empty, so this cannot fail.
-    let _ = sender.try_send(first);
-    let appender = upload.clone();
-    let writing =
-        tokio::task::spawn_blocking(move || appender.append(&mut || receiver.blocking_recv()));
-    let received = loop {
-        match next_chunk(&mut body).await {
-            Ok(Some(chunk)) => {
-                if sender.send(chunk).await.is_err() {
-                    break Ok(());
-                }
-            }
-            Ok(None) => break Ok(()),
-            Err(failure) => break Err(failure),
+    while let Some(first) = next_chunk(&mut body).await? {
+        let _permit = context.uploads.acquire().await.ok();
+        let (sender, mut receiver) = mpsc::channel(QUEUE);
+        // The queue is empty, so this cannot fail.
+        let _ = sender.try_send(first);
+        let appender = upload.clone();
+        let writing =
+            tokio::task::spawn_blocking(move || appender.append(&mut || receiver.blocking_recv()));
+        let forwarded = forward(&mut body, sender).await;
+        writing.await.unwrap_or(Err(StoreError::Canceled))?;
+        if forwarded? == Forwarded::All {
+            return Ok(());
         }
-    };
-    drop(sender);
-    writing.await.unwrap_or(Err(StoreError::Canceled))?;
-    received
+    }
+    Ok(())
+}
+
+/// Why a body is not forwarded any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Forwarded {
+    All,
+    /// The client is slow. It must not keep others from the threads of uploads.
+    Idle,
+}
+
+/// Forwards a body until it ends, or pauses.
+async fn forward(
+    body: &mut Incoming,
+    sender: mpsc::Sender<bytes::Bytes>,
+) -> Result<Forwarded, Failure> {
+    while let Ok(chunk) = tokio::time::timeout(IDLE, read_chunk(body)).await {
+        let Some(chunk) = chunk? else {
+            return Ok(Forwarded::All);
+        };
+        // The writer ends early if it failed.
+        if sender.send(chunk).await.is_err() {
+            return Ok(Forwarded::All);
+        }
+    }
+    Ok(Forwarded::Idle)
 }
 
 async fn commit(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use outrigger_oci::{Algorithm, Digest};
 
-use super::{Store, StoreError, create_folder, move_file, remove};
+use super::{Store, StoreError, create_folder, is_read_only, move_file, remove};
 
 /// An open blob.
 #[derive(Debug)]
@@ -94,7 +94,11 @@ impl Store {
                 tv_nsec: rustix::fs::UTIME_NOW,
             },
         };
-        rustix::fs::futimens(&blob.file, &times).map_err(|error| failed(error.into()))
+        match rustix::fs::futimens(&blob.file, &times).map_err(std::io::Error::from) {
+            // Where nothing can be written, nothing is collected.
+            Err(error) if is_read_only(&error) => Ok(()),
+            renewed => renewed.map_err(failed),
+        }
     }
 
     pub(super) fn has_link(&self, repository: &str, digest: &Digest) -> bool {

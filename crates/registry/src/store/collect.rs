@@ -1,7 +1,8 @@
 //! Garbage collection. It may run during pushes, also in another process than the server.
 //!
 //! A blob is removed only if no manifest refers to it and no client used it within the grace period. A push that finds a
-//! blob renews it, so the push has that time to refer to it; a manifest whose blobs are gone is rejected.
+//! blob renews it, so the push has that time to refer to it; a manifest whose blobs are gone is rejected. A manifest that is
+//! accepted while garbage is collected keeps its blobs, also without a grace period.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
@@ -9,7 +10,11 @@ use std::time::Duration;
 
 use outrigger_oci::{Algorithm, Digest, Manifest};
 
+use super::collected::SetAside;
 use super::{Store, StoreError, list, remove};
+
+/// When nobody will continue an upload.
+const ABANDONED: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcOptions {
@@ -35,12 +40,17 @@ impl Store {
         let grace = options.grace.unwrap_or(self.shared.options.grace);
         let mut collected = Collected::default();
         let mut live = HashSet::new();
+        if !options.dry_run {
+            self.restore_collected()?;
+        }
         for repository in self.repositories()? {
             if options.untagged {
                 self.collect_untagged(&repository, grace, options, &mut collected)?;
             }
             let used = self.mark(&repository)?;
-            self.collect_links(&repository, &used, grace, options)?;
+            if !options.dry_run {
+                self.collect_links(&repository, &used, grace)?;
+            }
             live.extend(used);
         }
         self.sweep(&live, grace, options, &mut collected)?;
@@ -61,7 +71,10 @@ impl Store {
     }
 
     fn parsed(&self, digest: &Digest) -> Result<Option<Manifest>, StoreError> {
-        let bytes = self.read_content(digest)?;
+        let bytes = match self.read_content(digest)? {
+            Some(bytes) => Some(bytes),
+            None => self.read_set_aside(digest)?,
+        };
         Ok(bytes.and_then(|bytes| Manifest::parse(&bytes, None).ok()))
     }
 
@@ -114,13 +127,13 @@ impl Store {
     }
 
     /// Removes links to blobs that no manifest of the repository uses.
-    fn collect_links(
+    pub(super) fn collect_links(
         &self,
         repository: &str,
         used: &HashSet<Digest>,
         grace: Duration,
-        options: GcOptions,
     ) -> Result<(), StoreError> {
+        let mut removed = Vec::new();
         for algorithm in [Algorithm::Sha256, Algorithm::Sha512] {
             let folder = self
                 .repository(repository)
@@ -132,40 +145,84 @@ impl Store {
                 };
                 let path = folder.join(&hex);
                 let is_unused = is_older(&path, grace) && is_older(&self.blob_path(&digest), grace);
-                if !used.contains(&digest) && is_unused && !options.dry_run {
-                    remove(&path)?;
+                if !used.contains(&digest) && is_unused && remove(&path)? {
+                    removed.push(digest);
                 }
             }
+        }
+        if removed.is_empty() {
+            return Ok(());
+        }
+        // A manifest that was pushed meanwhile may use them.
+        let used = self.mark(repository)?;
+        for digest in removed.iter().filter(|digest| used.contains(digest)) {
+            self.link(repository, digest)?;
         }
         Ok(())
     }
 
-    fn sweep(
+    pub(super) fn sweep(
         &self,
         live: &HashSet<Digest>,
         grace: Duration,
         options: GcOptions,
         collected: &mut Collected,
     ) -> Result<(), StoreError> {
+        let mut aside = Vec::new();
         for algorithm in [Algorithm::Sha256, Algorithm::Sha512] {
             let folder = self.path(&["blobs", algorithm.name()]);
             for prefix in list(&folder)? {
                 for hex in list(&folder.join(&prefix))? {
                     let path = folder.join(&prefix).join(&hex);
                     let digest = format!("{}:{hex}", algorithm.name()).parse::<Digest>();
-                    let is_live = digest.is_ok_and(|digest| live.contains(&digest));
+                    let is_live = digest.as_ref().is_ok_and(|digest| live.contains(digest));
                     if is_live || !is_older(&path, grace) {
                         continue;
                     }
-                    collected.blobs += 1;
-                    collected.bytes += fs_err::metadata(&path).map_or(0, |metadata| metadata.len());
-                    if !options.dry_run {
-                        remove(&path)?;
+                    match digest {
+                        Ok(digest) if !options.dry_run => aside.extend(self.set_aside(&digest)?),
+                        // What is not named by a digest is no blob.
+                        Err(_) if !options.dry_run => collected.remove(&path)?,
+                        _ => collected.count(&path),
                     }
                 }
             }
         }
+        self.remove_aside(&aside, grace, collected)
+    }
+
+    /// Removes blobs that were set aside, except those that a manifest needs or a client used meanwhile.
+    fn remove_aside(
+        &self,
+        aside: &[SetAside],
+        grace: Duration,
+        collected: &mut Collected,
+    ) -> Result<(), StoreError> {
+        if aside.is_empty() {
+            return Ok(());
+        }
+        let mut live = HashSet::new();
+        for repository in self.repositories()? {
+            live.extend(self.mark(&repository)?);
+        }
+        for blob in aside {
+            if live.contains(&blob.digest) || !is_older(&blob.path, grace) {
+                self.put_back(blob)?;
+            } else {
+                collected.remove(&blob.path)?;
+            }
+        }
         Ok(())
+    }
+
+    /// Removes uploads that no client has continued for a day.
+    pub(crate) fn drop_abandoned_uploads(&self) -> Result<(), StoreError> {
+        let options = GcOptions {
+            dry_run: false,
+            untagged: false,
+            grace: None,
+        };
+        self.collect_uploads(ABANDONED, options, &mut Collected::default())
     }
 
     fn collect_uploads(
@@ -188,6 +245,18 @@ impl Store {
             }
         }
         Ok(())
+    }
+}
+
+impl Collected {
+    fn count(&mut self, path: &Path) {
+        self.blobs += 1;
+        self.bytes += fs_err::metadata(path).map_or(0, |metadata| metadata.len());
+    }
+
+    fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
+        self.count(path);
+        remove(path).map(drop)
     }
 }
 

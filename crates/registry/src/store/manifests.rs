@@ -35,6 +35,9 @@ impl Store {
             remove(&path)?;
             return Err(error);
         }
+        if !self.blob_path(&manifest.digest).exists() {
+            self.put_content(&manifest.bytes, algorithm)?;
+        }
         if let Some(subject) = &manifest.parsed.subject {
             let descriptor = referrer(&manifest);
             let text = serde_json::to_vec(&descriptor)
@@ -107,6 +110,11 @@ impl Store {
             return Err(unknown());
         }
         let digest = digest.clone();
+        let media_type = match media_type.as_str() {
+            // A power failure may have emptied the file.
+            "" => RawManifest::parse(bytes.clone(), None)?.media_type,
+            _ => media_type,
+        };
         Ok(StoredManifest {
             digest,
             media_type,
@@ -128,7 +136,16 @@ impl Store {
         repository: &str,
         digest: &Digest,
     ) -> Result<(), StoreError> {
-        let manifest = self.manifest(repository, digest)?;
+        self.manifest(repository, digest)?;
+        self.drop_manifest(repository, digest)
+    }
+
+    /// Removes a manifest that may be damaged, all tags that name it, and what it says of its subject.
+    pub(super) fn drop_manifest(
+        &self,
+        repository: &str,
+        digest: &Digest,
+    ) -> Result<(), StoreError> {
         for tag in self.tags(repository)? {
             if self
                 .resolve_tag(repository, &tag)
@@ -137,12 +154,18 @@ impl Store {
                 remove(&self.repository(repository).join("_tags").join(tag))?;
             }
         }
-        if let Ok(Manifest {
-            subject: Some(subject),
-            ..
-        }) = Manifest::parse(&manifest.bytes, None)
-        {
-            remove(&self.referrer_path(repository, &subject.digest, digest))?;
+        let bytes = self.read_content(digest)?;
+        let parsed = bytes.and_then(|bytes| Manifest::parse(&bytes, None).ok());
+        if let Some(manifest) = parsed {
+            if let Some(subject) = manifest.subject {
+                remove(&self.referrer_path(repository, &subject.digest, digest))?;
+            }
+        } else {
+            // Its subject is not known, so it is looked for.
+            let folder = self.repository(repository).join("_referrers");
+            for subject in list(&folder)? {
+                remove(&folder.join(subject).join(file_name(digest)))?;
+            }
         }
         remove(&self.manifest_path(repository, digest))?;
         self.changed();

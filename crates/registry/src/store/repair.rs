@@ -1,8 +1,9 @@
 //! Verifies content: what a crash may have damaged when the store is opened, and everything on request.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use outrigger_oci::{Algorithm, Digest};
+use outrigger_oci::{Algorithm, Digest, Manifest};
 
 use super::upload::digest_of;
 use super::{Store, StoreError, list, remove};
@@ -29,24 +30,60 @@ pub enum Problem {
 }
 
 impl Store {
-    /// Verifies the blobs that had not reached the disk. Those that are damaged are removed, as if never pushed.
+    /// Verifies the blobs that had not reached the disk. Those that are damaged are removed, as if never pushed, and so are
+    /// the manifests that need them: a client that finds a manifest does not push its blobs again.
     pub(super) fn verify_unsynced(&self) -> Result<(), StoreError> {
         let folder = self.path(&["unsynced"]);
-        for name in list(&folder)? {
+        let names = list(&folder)?;
+        let mut lost = HashSet::new();
+        for name in &names {
             let digest = name.replacen('-', ":", 1).parse::<Digest>();
-            if let Ok(digest) = digest {
-                self.drop_if_corrupt(&digest)?;
+            if let Ok(digest) = digest
+                && !self.is_intact(&digest)?
+            {
+                lost.insert(digest);
             }
+        }
+        self.drop_manifests_with(&lost)?;
+        // A marker stays until nothing refers to its blob, so that another crash changes nothing.
+        for name in names {
             remove(&folder.join(name))?;
         }
         Ok(())
     }
 
-    fn drop_if_corrupt(&self, digest: &Digest) -> Result<(), StoreError> {
+    /// Whether a blob is what its digest says. A damaged one is removed.
+    fn is_intact(&self, digest: &Digest) -> Result<bool, StoreError> {
         let path = self.blob_path(digest);
-        if path.exists() && digest_of(&path, digest.algorithm())? != *digest {
-            tracing::warn!("removing blob {digest}, which a crash damaged");
-            remove(&path)?;
+        if !path.exists() {
+            return Ok(false);
+        }
+        if digest_of(&path, digest.algorithm())? == *digest {
+            return Ok(true);
+        }
+        tracing::warn!("removing blob {digest}, which a crash damaged");
+        remove(&path)?;
+        Ok(false)
+    }
+
+    /// Removes the manifests that are lost or need a lost blob, with their tags.
+    fn drop_manifests_with(&self, lost: &HashSet<Digest>) -> Result<(), StoreError> {
+        if lost.is_empty() {
+            return Ok(());
+        }
+        for repository in self.repositories()? {
+            for digest in self.manifests(&repository)? {
+                let bytes = self.read_content(&digest)?;
+                let parsed = bytes.and_then(|bytes| Manifest::parse(&bytes, None).ok());
+                let needs_lost = parsed
+                    .iter()
+                    .flat_map(Manifest::blobs)
+                    .any(|blob| !blob.is_foreign() && lost.contains(&blob.digest));
+                if needs_lost || lost.contains(&digest) {
+                    tracing::warn!("removing manifest {digest} of {repository}, which is damaged");
+                    self.drop_manifest(&repository, &digest)?;
+                }
+            }
         }
         Ok(())
     }
@@ -92,7 +129,7 @@ impl Store {
             let Ok(stored) = self.manifest(repository, &digest) else {
                 continue;
             };
-            let Ok(manifest) = outrigger_oci::Manifest::parse(&stored.bytes, None) else {
+            let Ok(manifest) = Manifest::parse(&stored.bytes, None) else {
                 continue;
             };
             for blob in manifest.blobs().filter(|blob| !blob.is_foreign()) {

@@ -196,3 +196,147 @@ fn an_upload_that_does_not_fit_leaves_space_for_others() {
     assert!(store.upload("a", &upload.id).is_err());
     store.put_blob("a", &chunk).unwrap();
 }
+
+fn problems(store: &Store) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    store.check(&mut |problem| problems.push(problem)).unwrap();
+    problems
+}
+
+#[test]
+fn a_manifest_that_is_pushed_while_garbage_is_collected_keeps_its_blobs() {
+    let (_folder, store) = store();
+    // The collection read all manifests before this one was pushed.
+    let before = std::collections::HashSet::new();
+    push_image(&store, "a", b"layer", "v1");
+    let orphan = store.put_blob("a", b"orphan").unwrap();
+    let mut collected = Collected::default();
+    store.collect_links("a", &before, Duration::ZERO).unwrap();
+    store
+        .sweep(&before, Duration::ZERO, NOW, &mut collected)
+        .unwrap();
+    assert_eq!(problems(&store), []);
+    assert_eq!(collected.blobs, 1);
+    assert!(store.open_content(&orphan).unwrap().is_none());
+}
+
+#[test]
+fn what_an_interrupted_collection_set_aside_is_put_back() {
+    let (folder, store) = store();
+    push_image(&store, "a", b"layer", "v1");
+    let layer = Digest::of(b"layer");
+    store.set_aside(&layer).unwrap().unwrap();
+    assert!(store.open_content(&layer).unwrap().is_none());
+    drop(store);
+    let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
+    assert_eq!(problems(&store), []);
+    assert!(store.open_blob("a", &layer).is_ok());
+}
+
+#[test]
+fn an_image_whose_layer_a_power_failure_damaged_can_be_pushed_again() {
+    let (folder, store) = store();
+    let damaged = push_image(&store, "a", b"damaged", "v1");
+    let intact = push_image(&store, "a", b"intact", "v2");
+    store.flush();
+    let layer = Digest::of(b"damaged");
+    fs_err::write(store.blob_path(&layer), b"").unwrap();
+    fs_err::write(sync::marker(&folder.path().join("unsynced"), &layer), b"").unwrap();
+    drop(store);
+    let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
+    // A client that finds the manifest would not push the layer.
+    assert!(store.manifest("a", &damaged).is_err());
+    assert!(store.resolve_tag("a", "v1").is_err());
+    assert!(store.manifest("a", &intact).is_ok());
+    assert_eq!(problems(&store), []);
+    push_image(&store, "a", b"damaged", "v1");
+    assert_eq!(problems(&store), []);
+}
+
+#[test]
+fn a_damaged_referrer_is_not_listed() {
+    let (folder, store) = store();
+    let subject = push_image(&store, "a", b"layer", "v1");
+    let subject = Descriptor::new(OCI_MANIFEST, subject, 1);
+    let bytes = json!({"schemaVersion": 2, "layers": [], "subject": subject}).to_string();
+    let sha256 = outrigger_oci::Algorithm::Sha256;
+    let referrer = store.put_manifest("a", bytes.into_bytes(), Some(OCI_MANIFEST), sha256);
+    let referrer = referrer.unwrap().digest;
+    assert_eq!(store.referrers("a", &subject.digest).unwrap().len(), 1);
+    store.flush();
+    fs_err::write(store.blob_path(&referrer), b"").unwrap();
+    let marker = sync::marker(&folder.path().join("unsynced"), &referrer);
+    fs_err::write(marker, b"").unwrap();
+    drop(store);
+    let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
+    assert_eq!(store.referrers("a", &subject.digest).unwrap(), []);
+}
+
+#[test]
+fn uploads_that_are_not_completed_keep_no_files_open() {
+    let open_files = || fs_err::read_dir("/proc/self/fd").unwrap().count();
+    let (_folder, store) = store();
+    let before = open_files();
+    let uploads: Vec<Upload> = (0..500).map(|_| store.start_upload("a").unwrap()).collect();
+    // Other tests open files meanwhile, but not as many.
+    assert!(open_files() < before + 250);
+    let mut chunks = vec![bytes::Bytes::from_static(b"x")].into_iter();
+    uploads[7].append(&mut || chunks.next()).unwrap();
+    uploads[7].commit("a", &Digest::of(b"x")).unwrap();
+    assert!(matches!(
+        uploads[7].append(&mut || None),
+        Err(StoreError::UploadUnknown)
+    ));
+}
+
+#[test]
+fn a_file_system_that_ignores_case_is_recognized() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(distinguishes_case(folder.path(), "CASE").unwrap());
+    // This is what such a file system answers.
+    fs_err::write(folder.path().join("case"), b"").unwrap();
+    assert!(!distinguishes_case(folder.path(), "CASE").unwrap());
+    assert!(!folder.path().join("CASE").exists());
+}
+
+#[test]
+fn a_media_type_that_a_power_failure_emptied_is_that_of_the_manifest() {
+    let (_folder, store) = store();
+    let digest = push_image(&store, "a", b"layer", "v1");
+    fs_err::write(store.manifest_path("a", &digest), b"").unwrap();
+    assert_eq!(
+        store.manifest("a", &digest).unwrap().media_type,
+        OCI_MANIFEST
+    );
+}
+
+#[test]
+fn a_folder_is_served_by_one_process() {
+    let (folder, store) = store();
+    let open = || Store::open(folder.path(), StoreOptions::default());
+    assert!(matches!(open(), Err(StoreError::InUse(_))));
+    // Garbage collection and checks need no lock.
+    let attached = Store::attach(folder.path(), StoreOptions::default()).unwrap();
+    attached.collect(NOW).unwrap();
+    drop(store);
+    open().unwrap();
+}
+
+#[test]
+fn uploads_that_no_client_continues_are_removed_after_a_day() {
+    let (folder, store) = store();
+    let [old, recent] = [(); 2].map(|()| store.start_upload("a").unwrap());
+    let upload = folder.path().join("uploads").join(&old.id);
+    let long_ago = std::time::SystemTime::UNIX_EPOCH;
+    for path in [upload.join("data"), upload.clone()] {
+        let file = fs_err::File::open(path).unwrap().into_parts().0;
+        file.set_modified(long_ago).unwrap();
+    }
+    store.drop_abandoned_uploads().unwrap();
+    assert!(matches!(
+        store.upload("a", &old.id),
+        Err(StoreError::UploadUnknown)
+    ));
+    assert!(store.upload("a", &recent.id).is_ok());
+    assert!(!upload.exists());
+}

@@ -28,10 +28,12 @@ struct Slot {
     state: Mutex<State>,
 }
 
+/// The file is open during requests only: there may be more uploads than files can be open.
 #[derive(Debug)]
 struct State {
     hasher: Hasher,
-    file: Option<std::fs::File>,
+    /// Whether the hash is that of the file, and the upload is not completed
+    is_valid: bool,
 }
 
 /// An upload of a repository.
@@ -55,10 +57,10 @@ impl Store {
         let owner = folder.join("repository");
         fs_err::write(&owner, repository).map_err(|error| StoreError::io(&owner, error))?;
         let path = folder.join("data");
-        let file = fs_err::File::create(&path).map_err(|error| StoreError::io(&path, error))?;
+        fs_err::File::create(&path).map_err(|error| StoreError::io(&path, error))?;
         let state = State {
             hasher: Algorithm::Sha256.hasher(),
-            file: Some(file.into_parts().0),
+            is_valid: true,
         };
         Ok(self.keep(id, folder, 0, state))
     }
@@ -120,17 +122,12 @@ impl State {
     /// The state of an upload that an earlier process received.
     fn read(path: &Path) -> Result<(u64, Self), StoreError> {
         let failed = |error| StoreError::io(path, error);
-        let mut options = fs_err::OpenOptions::new();
-        let file = options
-            .read(true)
-            .append(true)
-            .open(path)
-            .map_err(|_| StoreError::UploadUnknown)?;
+        let file = fs_err::File::open(path).map_err(|_| StoreError::UploadUnknown)?;
         let mut file = file.into_parts().0;
         let mut hasher = Algorithm::Sha256.hasher();
         let size = hash(&mut file, &mut hasher).map_err(failed)?;
-        let file = Some(file);
-        Ok((size, Self { hasher, file }))
+        let is_valid = true;
+        Ok((size, Self { hasher, is_valid }))
     }
 }
 
@@ -173,7 +170,12 @@ impl Upload {
         let Ok(mut state) = self.slot.state.try_lock() else {
             return Err(StoreError::UploadBusy);
         };
+        if !state.is_valid {
+            return Err(StoreError::UploadUnknown);
+        }
         let path = self.folder.join("data");
+        let file = fs_err::OpenOptions::new().append(true).open(&path);
+        let mut file = file.map_err(|_| StoreError::UploadUnknown)?.into_parts().0;
         let mut reserved = 0;
         while let Some(chunk) = chunks() {
             let length = chunk.len() as u64;
@@ -182,12 +184,9 @@ impl Upload {
                 self.store.reserve(reserved)?;
             }
             reserved -= length;
-            let Some(file) = &mut state.file else {
-                return Err(StoreError::UploadUnknown);
-            };
             if let Err(error) = file.write_all(&chunk) {
                 // The file may have a part of the chunk, so the state is read again.
-                state.file = None;
+                state.is_valid = false;
                 self.store.shared.uploads.with(|open| open.remove(&self.id));
                 return Err(StoreError::io(&path, error));
             }
@@ -198,14 +197,14 @@ impl Upload {
         Ok(self.size())
     }
 
-    /// Verifies the content, and makes it a blob of the repository. A wrong digest drops the upload.
+    /// Verifies the content, and makes it a blob of the repository. A failure drops the upload.
     pub(crate) fn commit(&self, repository: &str, expected: &Digest) -> Result<(), StoreError> {
         let path = self.folder.join("data");
         let found = {
             let Ok(mut state) = self.slot.state.try_lock() else {
                 return Err(StoreError::UploadBusy);
             };
-            if state.file.take().is_none() {
+            if !std::mem::take(&mut state.is_valid) {
                 return Err(StoreError::UploadUnknown);
             }
             match expected.algorithm() {
@@ -220,9 +219,15 @@ impl Upload {
                 found: found.to_string(),
             });
         }
-        self.store.commit(&path, expected)?;
-        self.store.link(repository, expected)?;
-        self.forget()
+        let committed = self.store.commit(&path, expected);
+        match committed.and_then(|()| self.store.link(repository, expected)) {
+            Ok(()) => self.forget(),
+            // It cannot be completed later, either, and its space is needed.
+            Err(error) => {
+                self.cancel()?;
+                Err(error)
+            }
+        }
     }
 
     pub(crate) fn cancel(&self) -> Result<(), StoreError> {

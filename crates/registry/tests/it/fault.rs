@@ -197,3 +197,94 @@ async fn a_manifest_of_a_missing_blob_is_rejected_with_its_digest() {
         "{error}"
     );
 }
+
+/// A registry that answers each request with a header, and then with a byte now and then. It tells how many it sent.
+async fn dripping_registry(status: &'static str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&sent);
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let counter = Arc::clone(&counter);
+            tokio::spawn(async move {
+                let mut request = vec![0; 16 << 10];
+                let _ = client.read(&mut request).await;
+                let header = format!("HTTP/1.1 {status}\r\ncontent-length: 1000000\r\n\r\n");
+                let mut bytes = header.as_bytes();
+                while client.write_all(bytes).await.is_ok() {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                    bytes = b"x";
+                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                }
+            });
+        }
+    });
+    (address, sent)
+}
+
+#[tokio::test]
+async fn a_registry_that_sends_a_byte_at_a_time_is_given_up() {
+    let (address, sent) = dripping_registry("200 OK").await;
+    let mut options = crate::server::options(&[&address]);
+    options.backoff.max_attempts = 3;
+    options.stall_timeout = std::time::Duration::from_millis(100);
+    let client = outrigger_oci::Client::new(options);
+    let image: outrigger_oci::Reference = format!("{address}/app:1").parse().unwrap();
+    let error = client.manifest(&image).await.unwrap_err();
+    assert!(error.is_transient(), "{error}");
+    assert!(sent.load(Ordering::Relaxed) > 1);
+    let blob = Descriptor::new("a/b", Digest::of(b"x"), 1_000_000);
+    let blob = Blob::remote(&client, image.repository(), &blob);
+    let error = blob.read_all(1 << 20).await.unwrap_err();
+    assert!(error.is_transient(), "{error}");
+}
+
+/// A registry whose uploads break, and that claims to have had more of them than was sent.
+async fn boastful_registry(range: &'static str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let uploads = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&uploads);
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let counter = Arc::clone(&counter);
+            tokio::spawn(async move {
+                let mut request = vec![0; 16 << 10];
+                let length = client.read(&mut request).await.unwrap_or_default();
+                let request = String::from_utf8_lossy(&request[..length]).into_owned();
+                let answer = match request.split(' ').next().unwrap_or_default() {
+                    "HEAD" => "404 Not Found\r\ncontent-length: 0".to_owned(),
+                    "POST" => {
+                        counter.fetch_add(1, Ordering::Relaxed);
+                        "202 Accepted\r\nlocation: /v2/app/blobs/uploads/1\r\ncontent-length: 0"
+                            .to_owned()
+                    }
+                    "GET" => format!("204 No Content\r\nrange: {range}"),
+                    // The connection is closed.
+                    _ => return,
+                };
+                let answer = format!("HTTP/1.1 {answer}\r\nconnection: close\r\n\r\n");
+                let _ = client.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    (address, uploads)
+}
+
+#[tokio::test]
+async fn an_upload_does_not_continue_after_what_was_sent() {
+    for range in ["0-18446744073709551615", "0-18446744073709551614", "0-1999"] {
+        let (address, uploads) = boastful_registry(range).await;
+        let mut options = crate::server::options(&[&address]);
+        options.backoff.max_attempts = 3;
+        let client = outrigger_oci::Client::new(options);
+        let layer = content(1, 1000);
+        let blob = Blob::memory(layer.clone(), &descriptor(&layer));
+        let repository = format!("{address}/app").parse().unwrap();
+        let pushed = client.push_blob(&repository, blob, None).await;
+        assert!(pushed.is_err(), "{range}");
+        // Each attempt begins again.
+        assert_eq!(uploads.load(Ordering::Relaxed), 3, "{range}");
+    }
+}

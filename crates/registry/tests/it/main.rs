@@ -4,5 +4,6 @@
 mod charts;
 mod copy;
 mod fault;
+mod requests;
 mod server;
 mod trust;

@@ -144,6 +144,16 @@ fn lies() -> Vec<Attack> {
             "{\"schemaVersion\":2,\"layers\":[],\"manifests\":[]}",
         )
     };
+    let many_urls = |_: &str| {
+        let urls = vec!["\"\""; 1_000_000].join(",");
+        let layer = format!(
+            "{{\"mediaType\":\"a/b\",\"digest\":\"{SOME_DIGEST}\",\"size\":1,\"urls\":[{urls}]}}"
+        );
+        ok(
+            MANIFEST,
+            &format!("{{\"schemaVersion\":2,\"layers\":[{layer}]}}"),
+        )
+    };
     let schema1 = |_: &str| ok(MANIFEST, "{\"schemaVersion\":1,\"layers\":[]}");
     vec![
         attack(
@@ -154,6 +164,11 @@ fn lies() -> Vec<Attack> {
         attack("a manifest with layers and manifests", both, "is invalid"),
         attack("a manifest of schema 1", schema1, "is invalid"),
         attack("a negative size", negative, "is invalid"),
+        attack(
+            "a layer with a million URLs",
+            many_urls,
+            "more than 100 entries",
+        ),
     ]
 }
 

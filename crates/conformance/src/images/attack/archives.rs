@@ -144,6 +144,11 @@ pub(super) fn attacks() -> Vec<Attack> {
             large_manifest,
             "is not an image archive",
         ),
+        rejected(
+            "a name without end",
+            endless_name,
+            "the header of an entry is too long",
+        ),
         Attack::new("a layer that is a gzip bomb", async |scene: Scene| {
             let layer = bomb(512)?;
             let diff_id = Digest::of(b"never computed").to_string();
@@ -213,6 +218,23 @@ fn archive_bomb(path: &Path) -> anyhow::Result<()> {
     let zeros = vec![0; 1 << 20];
     for _ in 0..=SIZE {
         encoder.write_all(&zeros)?;
+    }
+    Ok(fs_err::write(path, encoder.finish()?)?)
+}
+
+/// A compressed archive with an entry whose name has 512 MiB.
+fn endless_name(path: &Path) -> anyhow::Result<()> {
+    const SIZE: usize = 512;
+    let mut header = tar::Header::new_gnu();
+    header.set_path("././@LongLink")?;
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size((SIZE as u64) << 20);
+    header.set_cksum();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(header.as_bytes())?;
+    let name = vec![b'a'; 1 << 20];
+    for _ in 0..=SIZE {
+        encoder.write_all(&name)?;
     }
     Ok(fs_err::write(path, encoder.finish()?)?)
 }

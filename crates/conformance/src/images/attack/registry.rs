@@ -1,6 +1,6 @@
 //! Our registry with a full disk, concurrent pushes, garbage collection during pushes, and many tags.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, ensure};
 
@@ -8,11 +8,13 @@ use super::archives::write_image;
 use super::tmpfs::Tmpfs;
 use super::{Attack, Scene};
 use crate::attack::Outcome;
+use crate::images::registries::Registry;
 use crate::procfs;
 
 pub(super) fn attacks() -> Vec<Attack> {
     vec![
         Attack::new("a registry whose disk is full", full_disk),
+        Attack::new("a registry on a read-only disk", read_only_disk),
         Attack::new("two pushes of one blob", two_pushes),
         Attack::new("pushes during garbage collection", async |scene| {
             collect_during_pushes(scene, "3600").await
@@ -52,6 +54,48 @@ async fn full_disk(scene: Scene) -> anyhow::Result<Outcome> {
     scene.check(&registry).await?;
     registry.kill().await?;
     Ok(outcome)
+}
+
+/// A registry serves what it has from a disk that it cannot write to, also what was not used for a long time.
+async fn read_only_disk(scene: Scene) -> anyhow::Result<Outcome> {
+    let disk = Tmpfs::mount(&scene.folder.join("disk"), 64)?;
+    let registry = scene.registry("disk/registry").await?;
+    let archive = scene.folder.join("image.tar");
+    write_image(&archive, "example.com/team/app:1", 2 << 20)?;
+    let archive = archive.display().to_string();
+    let loaded = scene.client(&load(&archive, &registry.address)).await?;
+    loaded.succeeded()?;
+    let data = registry.kill().await?;
+    // It is opened once more, because it verifies what it had not synced.
+    let data = Registry::outrigger(&scene.binary, &data)
+        .await?
+        .kill()
+        .await?;
+    let long_ago = SystemTime::UNIX_EPOCH;
+    for prefix in fs_err::read_dir(data.join("blobs/sha256"))? {
+        for blob in fs_err::read_dir(prefix?.path())? {
+            fs_err::File::open(blob?.path())?
+                .into_parts()
+                .0
+                .set_modified(long_ago)?;
+        }
+    }
+    disk.make_read_only()?;
+    let log = scene.folder.join("read-only.log");
+    let registry = Registry::read_only(&scene.binary, &data, &log).await?;
+    let (image, target) = (
+        format!("{}/team/app:1", registry.address),
+        scene.folder.join("saved.tar"),
+    );
+    let target = target.display().to_string();
+    let save = ["image", "save", &image, "--to", &target];
+    let plain = ["--plain-http", &registry.address];
+    let saved = scene.client(&[&save[..], &plain].concat()).await?;
+    saved.succeeded()?;
+    let refused = scene.client(&load(&archive, &registry.address)).await?;
+    ensure!(refused.is_success, "the image is there: {}", refused.stderr);
+    registry.kill().await?;
+    Ok(saved.outcome("pulls work"))
 }
 
 /// Two clients push the same image at the same time.

@@ -29,6 +29,11 @@ impl Tmpfs {
         self.run("mount", &["-o", &format!("remount,size={size}m")])
     }
 
+    /// Makes the disk read-only. No file may be open for writing.
+    pub(super) fn make_read_only(&self) -> anyhow::Result<()> {
+        self.run("mount", &["-o", "remount,ro"])
+    }
+
     fn run(&self, program: &str, args: &[&str]) -> anyhow::Result<()> {
         let mut command = command_in(Path::new("/"), program);
         let output = command.args(args).arg(&self.path).output()?;

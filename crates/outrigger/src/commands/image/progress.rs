@@ -11,10 +11,10 @@ use crate::commands::size::Size;
 
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Runs a copy, and shows its progress if stderr is a terminal.
+/// Runs a copy, and shows its progress if stderr is a terminal. Without a number, images are not counted.
 pub(super) async fn shown<T>(
     progress: &Arc<Progress>,
-    images: usize,
+    images: Option<usize>,
     copy: impl Future<Output = T>,
 ) -> T {
     if !std::io::stderr().is_terminal() {
@@ -39,7 +39,7 @@ fn write(text: &str) {
     let _ = anstream::stderr().lock().write_all(text.as_bytes());
 }
 
-fn line(totals: Totals, images: usize, elapsed: Duration) -> String {
+fn line(totals: Totals, images: Option<usize>, elapsed: Duration) -> String {
     let millis = u64::try_from(elapsed.as_millis())
         .unwrap_or(u64::MAX)
         .max(1);
@@ -49,10 +49,11 @@ fn line(totals: Totals, images: usize, elapsed: Duration) -> String {
         0 => String::new(),
         rate => format!(", {}s left", left.div_ceil(rate)),
     };
+    let images = images.map(|images| format!("{}/{images} images, ", totals.images));
     format!(
-        "{} {}/{images} images, {} of {}, {}/s{remaining}",
+        "{} {}{} of {}, {}/s{remaining}",
         bar(totals.done, totals.expected),
-        totals.images,
+        images.unwrap_or_default(),
         Size::from(totals.done),
         Size::from(totals.expected),
         Size::from(rate)
@@ -80,13 +81,17 @@ mod tests {
             sent: 10 << 20,
             ..Totals::default()
         };
-        let text = line(totals, 4, Duration::from_secs(2));
+        let text = line(totals, Some(4), Duration::from_secs(2));
         let bar = "[######              ]";
         let expected = "1/4 images, 10.0 MiB of 30.0 MiB, 5.0 MiB/s, 4s left";
         assert_eq!(text, format!("{bar} {expected}"));
         assert_eq!(
-            line(Totals::default(), 1, Duration::ZERO),
+            line(Totals::default(), Some(1), Duration::ZERO),
             "[                    ] 0/1 images, 0 B of 0 B, 0 B/s"
+        );
+        assert_eq!(
+            line(Totals::default(), None, Duration::ZERO),
+            "[                    ] 0 B of 0 B, 0 B/s"
         );
     }
 }

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use outrigger_chart::images::Confidence;
-use outrigger_oci::{Reference, SavedImage, Source, Tree, save};
+use outrigger_oci::{Platform, Progress, Reference, SavedImage, Source, Tree, save};
 use serde::Serialize;
 
 use super::images_of::ImagesOf;
+use super::progress;
 use crate::arguments::OutputFlag;
 use crate::commands::registry_flags::{RegistryFlags, hinted};
 use crate::commands::runtime;
@@ -23,6 +25,12 @@ pub(crate) struct Args {
     /// Archive to write (.tar, .tar.gz or .tar.zst), or a folder for an OCI layout
     #[arg(long = "to", value_name = "FILE|DIR")]
     file: PathBuf,
+    /// Platform to save, such as linux/amd64; repeatable; all by default
+    #[arg(long = "platform", value_name = "OS/ARCH[/VARIANT]")]
+    platforms: Vec<Platform>,
+    /// Do not save signatures and other referrers
+    #[arg(long)]
+    no_referrers: bool,
     #[command(flatten)]
     registries: RegistryFlags,
     #[command(flatten)]
@@ -49,13 +57,15 @@ impl Row for Saved {
     }
 }
 
-impl From<&SavedImage> for Saved {
-    fn from(saved: &SavedImage) -> Self {
-        Self {
-            image: saved.name.to_string(),
+impl Saved {
+    /// The row of an image; none for what is attached to one.
+    fn of(saved: &SavedImage) -> Option<Self> {
+        let name = saved.name.as_ref()?;
+        Some(Self {
+            image: name.to_string(),
             digest: saved.tree.root().digest.to_string(),
             size: saved.tree.blobs().iter().map(|blob| blob.size).sum(),
-        }
+        })
     }
 }
 
@@ -66,14 +76,18 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let images = found.references();
     runtime::run(async {
         let source = Source::Registry(client);
-        let saved: Vec<SavedImage> =
-            stream::iter(images.iter().map(|image| resolve(&source, image)))
+        let saved: Vec<Vec<SavedImage>> =
+            stream::iter(images.iter().map(|image| args.resolve(&source, image)))
                 .buffered(4)
                 .try_collect()
                 .await
                 .map_err(hinted)?;
-        save(&source, &saved, &args.file).await.map_err(hinted)?;
-        let rows: Vec<Saved> = saved.iter().map(Saved::from).collect();
+        let saved: Vec<SavedImage> = saved.into_iter().flatten().collect();
+        let progress = Arc::new(Progress::default());
+        let saving = save(&source, &saved, &args.file, &progress);
+        let result = progress::shown(&progress, None, saving).await;
+        result.map_err(hinted)?;
+        let rows: Vec<Saved> = saved.iter().filter_map(Saved::of).collect();
         printer.list(args.output.output, &rows)?;
         if args.file.is_file() {
             let size = fs_err::metadata(&args.file)?.len();
@@ -83,13 +97,39 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn resolve(source: &Source, image: &Reference) -> Result<SavedImage, outrigger_oci::Error> {
-    let found = source.resolve(image).await?;
-    let repository = found.location.repository().clone();
-    let tree = Tree::read(source, &repository, found.manifest).await?;
-    Ok(SavedImage {
-        name: image.clone(),
-        repository,
-        tree,
-    })
+impl Args {
+    /// An image, and what is attached to it.
+    async fn resolve(
+        &self,
+        source: &Source,
+        image: &Reference,
+    ) -> Result<Vec<SavedImage>, outrigger_oci::Error> {
+        let resolved = async {
+            let found = source.resolve(image).await?;
+            let location = found.location.repository();
+            let root = source.select(location, found.manifest, &self.platforms);
+            let root = root.await?;
+            let tree = Tree::read(source, location, root.clone()).await?;
+            let saved = |name, tree| SavedImage {
+                name,
+                repository: location.clone(),
+                tree,
+            };
+            let mut all = vec![saved(Some(image.clone()), tree)];
+            if self.no_referrers {
+                return Ok(all);
+            }
+            for attached in source.attached(&found.location, &root).await? {
+                let tag = attached.tag.as_deref();
+                let name = tag.map(|tag| image.repository().with_tag(tag));
+                all.push(saved(name.transpose()?, attached.tree));
+            }
+            Ok(all)
+        };
+        let resolved: Result<_, outrigger_oci::Error> = resolved.await;
+        resolved.map_err(|error| outrigger_oci::Error::Image {
+            what: image.to_string(),
+            source: Box::new(error),
+        })
+    }
 }

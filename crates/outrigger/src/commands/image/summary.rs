@@ -25,6 +25,9 @@ pub(crate) struct CopyFlags {
     /// Do not copy signatures and other referrers
     #[arg(long)]
     no_referrers: bool,
+    /// Also look for the blobs of images that are there, which a damaged registry may have lost
+    #[arg(long)]
+    check_blobs: bool,
     /// Images at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 4)]
     parallel_images: usize,
@@ -38,6 +41,7 @@ impl CopyFlags {
         CopyOptions {
             platforms: self.platforms.clone(),
             referrers: !self.no_referrers,
+            check_blobs: self.check_blobs,
             images: self.parallel_images,
             blobs: self.parallel_blobs,
         }
@@ -142,7 +146,12 @@ pub(super) async fn copy(
 ) -> anyhow::Result<(ExitCode, Lock)> {
     let progress = Arc::new(Progress::default());
     let copier = Copier::new(target.clone(), options, Arc::clone(&progress));
-    let results = progress::shown(&progress, copies.len(), copier.copy_all(source, copies)).await;
+    let results = progress::shown(
+        &progress,
+        Some(copies.len()),
+        copier.copy_all(source, copies),
+    )
+    .await;
     let mut lock = Lock::new();
     for (copy, result) in copies.iter().zip(&results) {
         if let Ok(copied) = result {

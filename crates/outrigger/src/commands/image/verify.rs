@@ -10,10 +10,12 @@ use serde::Serialize;
 
 use super::images_of::{ImagesOf, read_lock};
 use super::sync::relocated;
-use crate::arguments::OutputFlag;
+use crate::arguments::{Output, OutputFlag};
 use crate::commands::registry_flags::RegistryFlags;
 use crate::commands::runtime;
+use crate::plural::counted;
 use crate::printer::{Printer, Row};
+use crate::report::note;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -62,7 +64,17 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         let copies = relocated(&images, registry)?;
         findings.extend(runtime::run(async { Ok(check(&client, &copies).await) })?);
     }
+    if findings.is_empty() && args.output.output == Output::Table {
+        note(&format!(
+            "{}, none is missing",
+            counted(images.len(), "image")
+        ));
+        return Ok(ExitCode::SUCCESS);
+    }
     printer.list(args.output.output, &findings)?;
+    if args.registry.is_some() && !findings.is_empty() {
+        note("`outrigger image sync --check-blobs` copies what a registry does not have");
+    }
     Ok(if findings.is_empty() {
         ExitCode::SUCCESS
     } else {

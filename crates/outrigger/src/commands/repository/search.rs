@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 use outrigger_api::repository::Repository;
-use outrigger_repository::{Access, Fetcher, Index, Options, redacted};
+use outrigger_repository::{Access, Entry, Fetcher, Index, Options, redacted};
 use serde::Serialize;
 
 use super::explain;
@@ -14,7 +14,7 @@ use crate::arguments::{Output, OutputFlag};
 use crate::commands::plugin::connect::ClusterFlags;
 use crate::commands::registry_flags::fetch_error;
 use crate::printer::{Printer, Row};
-use crate::report::note;
+use crate::report::{HintExt as _, note};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Search the repository at this URL instead of those of the cluster
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// List all versions, not only the newest
+    /// List all versions, also prereleases, not only the newest release
     #[arg(long)]
     versions: bool,
     #[command(flatten)]
@@ -70,6 +70,12 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
     let mut found = Vec::new();
     let mut failed = 0;
     if let Some(url) = &args.url {
+        if url.starts_with("oci://") {
+            let problem = Err(anyhow::anyhow!("{} has no index to search", redacted(url)));
+            return problem.hint(
+                "`outrigger chart pull oci://HOST/PATH/CHART` pulls a chart by its name; a registry of `outrigger registry serve` has an index at http://HOST:PORT",
+            );
+        }
         let index = fetcher.index(url, &Access::default()).await;
         let (index, _) = index.map_err(fetch_error)?;
         found.extend(search(&index, &redacted(url), args));
@@ -93,7 +99,11 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
         }
     }
     if found.is_empty() && args.output.output == Output::Table {
-        note("no charts found");
+        let text = args.text.as_ref();
+        note(&text.map_or_else(
+            || "no charts found".to_owned(),
+            |text| format!("no chart has {text:?} in its name or description"),
+        ));
     } else {
         printer.list(args.output.output, &found)?;
     }
@@ -122,13 +132,24 @@ async fn index(
     Ok(found.map_err(fetch_error)?.0)
 }
 
-/// The charts whose name or description contains the text, by name, newest version first.
+/// The charts whose name or description contains the text, by name: the newest release of each, or a prerelease if it has no
+/// other; with `--versions` all, newest first.
 fn search(index: &Index, repository: &str, args: &Args) -> Vec<ChartVersion> {
     let text = args.text.as_deref().unwrap_or_default().to_lowercase();
-    let versions = if args.versions { usize::MAX } else { 1 };
     let mut found = Vec::new();
     for (chart, entries) in &index.charts {
-        for entry in entries.iter().take(versions) {
+        let newest = || {
+            index
+                .get(chart, None, repository)
+                .ok()
+                .or_else(|| entries.first())
+        };
+        let entries: Vec<&Entry> = if args.versions {
+            entries.iter().collect()
+        } else {
+            newest().into_iter().collect()
+        };
+        for entry in entries {
             let is_match = chart.to_lowercase().contains(&text)
                 || entry.description.to_lowercase().contains(&text);
             if is_match {
@@ -144,4 +165,57 @@ fn search(index: &Index, repository: &str, args: &Args) -> Vec<ChartVersion> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    const INDEX: &str = "
+apiVersion: v1
+entries:
+  web:
+    - {name: web, version: 1.9.0, description: Serves pages}
+    - {name: web, version: 2.0.0-rc.1, description: Serves pages}
+    - {name: web, version: 1.10.0, appVersion: '3', description: Serves pages}
+  Gateway:
+    - {name: Gateway, version: 0.1.0-alpha, description: A proxy in front of WEB servers}
+  db:
+    - {name: db, version: 1.0.0, description: Stores rows, deprecated: true}
+";
+
+    #[derive(Debug, clap::Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn found(arguments: &[&str]) -> Vec<String> {
+        let arguments = [&["search"], arguments].concat();
+        let args = CommandLine::parse_from(arguments).args;
+        let index = Index::parse(INDEX.as_bytes(), "https://charts.example.com").unwrap();
+        let name = |found: ChartVersion| format!("{} {}", found.chart, found.version);
+        search(&index, "stable", &args)
+            .into_iter()
+            .map(name)
+            .collect()
+    }
+
+    #[test]
+    fn text_is_found_in_names_and_descriptions_whatever_its_case() {
+        assert_eq!(found(&["web"]), ["Gateway 0.1.0-alpha", "web 1.10.0"]);
+        assert_eq!(found(&["GATE"]), ["Gateway 0.1.0-alpha"]);
+        assert_eq!(found(&["rows"]), ["db 1.0.0"]);
+        assert_eq!(found(&["missing"]), Vec::<String>::new());
+        let all = ["Gateway 0.1.0-alpha", "db 1.0.0", "web 1.10.0"];
+        assert_eq!(found(&[]), all);
+    }
+
+    #[test]
+    fn prereleases_are_shown_with_all_versions() {
+        let expected = ["web 2.0.0-rc.1", "web 1.10.0", "web 1.9.0"];
+        assert_eq!(found(&["pages", "--versions"]), expected);
+    }
 }
