@@ -9,6 +9,8 @@
 //! Everything that decides is pure. `execute` does the work of one attempt through the port [`Remote`].
 
 mod access;
+pub mod backup;
+pub mod certificates;
 mod claims;
 mod conditions;
 mod execute;

@@ -90,6 +90,11 @@ impl Work {
     }
 }
 
+/// The text of the script of a work.
+pub(super) fn text(work: &Work) -> String {
+    script(work.script, &work.variables).text
+}
+
 fn script(body: &str, variables: &[(&'static str, String)]) -> Script {
     let mut text = PRELUDE.to_owned();
     for (name, value) in variables {
