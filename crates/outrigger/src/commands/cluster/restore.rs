@@ -215,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    fn cluster(status: Value) -> Cluster {
+    fn cluster(status: &Value) -> Cluster {
         serde_json::from_value(json!({
             "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "a", "uid": "u"},
             "spec": {"provider": "baremetal", "version": "1.36.4"}, "status": status,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn refused(cluster: &Cluster) -> Option<String> {
-        let installed = self::cluster(json!({"version": "1.36.4"}));
+        let installed = self::cluster(&json!({"version": "1.36.4"}));
         let backup = Backup {
             description: Description::new(&installed, "cp1", Timestamp::UNIX_EPOCH),
             ca: String::new(),
@@ -238,20 +238,20 @@ mod tests {
     #[test]
     fn a_cluster_that_is_being_changed_or_is_another_one_is_not_restored() {
         let running = json!({"version": "1.36.4", "phase": "Running"});
-        assert_eq!(refused(&cluster(running.clone())), None);
+        assert_eq!(refused(&cluster(&running)), None);
         let failed = json!({"version": "1.36.4", "phase": "Failed"});
-        assert_eq!(refused(&cluster(failed)), None);
+        assert_eq!(refused(&cluster(&failed)), None);
         let upgrading = json!({"version": "1.36.4", "phase": "Upgrading"});
         assert_eq!(
-            refused(&cluster(upgrading)).unwrap(),
+            refused(&cluster(&upgrading)).unwrap(),
             "cluster a is Upgrading"
         );
-        let new = refused(&cluster(json!({})));
+        let new = refused(&cluster(&json!({})));
         assert_eq!(new.unwrap(), "cluster a is not installed yet");
-        let mut other = cluster(running.clone());
+        let mut other = cluster(&running);
         other.metadata.uid = Some("v".to_owned());
         assert!(refused(&other).unwrap().contains("another cluster"));
-        let mut stand_in = cluster(running);
+        let mut stand_in = cluster(&running);
         stand_in.spec.provider = None;
         assert!(refused(&stand_in).unwrap().contains("not installed by"));
     }

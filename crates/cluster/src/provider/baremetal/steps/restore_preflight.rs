@@ -38,7 +38,7 @@ async fn check(effect: Effect<'_>) -> Result<(), StepError> {
 
 impl Step for RestorePreflight {
     fn plan(&self, input: &StepInput<'_>) -> Option<StepPlan> {
-        let backup = requested(input.cluster)?.unwrap_or_else(|_| "");
+        let backup = requested(input.cluster)?.unwrap_or("");
         Some(StepPlan {
             digest: digest(&[backup]),
             text: "check that all control planes have the backup".to_owned(),
