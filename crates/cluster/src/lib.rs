@@ -11,6 +11,7 @@
 mod access;
 pub mod backup;
 pub mod certificates;
+mod changes;
 mod claims;
 mod conditions;
 mod execute;
@@ -25,6 +26,7 @@ pub mod status;
 mod steps;
 
 pub use access::check_access;
+pub use changes::{Change, changes};
 pub use claims::{Claim, conflicts};
 pub use conditions::current_step;
 pub use execute::{Execution, execute, stop};

@@ -10,6 +10,7 @@ use outrigger_api::machine::{Machine, MachineRole};
 
 use super::files::Files;
 use super::work::Work;
+use crate::changes::Change;
 use crate::lifecycle::is_removed;
 use crate::{Effect, Remote, Report, Step, StepError, StepInput, StepPlan};
 
@@ -186,6 +187,10 @@ fn machine_script(work: fn(&StepInput<'_>) -> Option<Work>) -> Box<dyn Step> {
 impl<F: Fn(&StepInput<'_>) -> Option<Work> + Send + Sync> Step for ScriptStep<F> {
     fn plan(&self, input: &StepInput<'_>) -> Option<StepPlan> {
         (self.0)(input).map(|work| work.plan())
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        (self.0)(input).map_or_else(Vec::new, |work| work.changes())
     }
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use outrigger_node::quote;
 
+use crate::changes::{Change, written_by};
 use crate::steps::{digest, tail};
 use crate::{Effect, Outcome, Remote, Script, StepError, StepPlan};
 
@@ -52,6 +53,11 @@ impl Work {
             digest: self.digest(),
             text: self.text.clone(),
         }
+    }
+
+    /// The files that it writes.
+    pub(super) fn changes(&self) -> Vec<Change> {
+        written_by(self.script)
     }
 
     /// Does it once for the attempt of a step. `secrets` are further variables, which are not part of the input.

@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Name of the cluster
     name: String,
     /// Archive to write (.tar.gz), which only its owner can read
-    #[arg(short, long = "output", value_name = "FILE")]
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
     file: PathBuf,
     /// Replace the file if it exists
     #[arg(long)]

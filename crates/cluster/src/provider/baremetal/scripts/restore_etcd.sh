@@ -18,7 +18,9 @@ done
 [ -z "$missing" ] || {
   printf %s "$CONFIG" >"$node/kubeadm.yaml"
   kubeadm init phase certs all --config "$node/kubeadm.yaml" </dev/null
-  kubeadm init phase kubeconfig all --config "$node/kubeadm.yaml" </dev/null
+  for name in admin controller-manager scheduler; do
+    [ -e "/etc/kubernetes/$name.conf" ] || kubeadm init phase kubeconfig "$name" --config "$node/kubeadm.yaml" </dev/null
+  done
 }
 image=$(sed -n 's/^ *image: *//p' "$manifest" | head -n 1)
 name=$(sed -n 's/^ *- --name=//p' "$manifest")
