@@ -28,6 +28,14 @@ pub const REFRESH: &str = "outrigger.dev/refresh";
 /// On a cluster: a new value, such as the current time, tries steps again that failed or wait for another try.
 pub const RETRY: &str = "outrigger.dev/retry";
 
+/// On a cluster: a new value, such as the current time, renews the certificates of its control plane. `status.requests` has
+/// the value when that is done.
+pub const RENEW_CERTIFICATES: &str = "outrigger.dev/renew-certificates";
+
+/// On a cluster: the digest of the backup that its control planes are restored from, which they have already, and a new value
+/// each time, as `DIGEST@TIME`. `status.requests` has the value when that is done.
+pub const RESTORE: &str = "outrigger.dev/restore";
+
 /// On a cluster: the version that it may be downgraded to. Any other version that is older than the installed one is refused.
 pub const ALLOW_DOWNGRADE: &str = "outrigger.dev/allow-downgrade";
 

@@ -178,6 +178,10 @@ pub enum ClusterPhase {
     Upgrading,
     Upscaling,
     Downscaling,
+    /// Certificates are renewed
+    Renewing,
+    /// Restored from a backup
+    Restoring,
     /// A step failed, or the spec is invalid; the conditions have the reason
     Failed,
     Terminating,
@@ -218,6 +222,9 @@ pub struct ClusterStatus {
     /// Host and port of the API server that the cluster was created with, which it keeps
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint: Option<String>,
+    /// Requests that were handled last, by flow: values of annotations such as `outrigger.dev/renew-certificates`
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: BTreeMap<String, String>,
     /// Number of machines by phase
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub machines: BTreeMap<String, u32>,

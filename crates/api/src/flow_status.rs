@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowStatus {
-    /// `Create`, `Upgrade`, `ScaleUp`, `ScaleDown` or `Delete`
+    /// `Create`, `Upgrade`, `ScaleUp`, `ScaleDown`, `RenewCertificates`, `Restore` or `Delete`
     pub name: String,
     /// Identifies the run of the flow
     pub run: String,

@@ -258,6 +258,10 @@ pub enum MachinePhase {
     Initializing,
     Running,
     Upgrading,
+    /// Certificates are renewed
+    Renewing,
+    /// Restored from a backup
+    Restoring,
     /// A step failed; the conditions have the reason
     Failed,
     Terminating,

@@ -8,6 +8,8 @@ pub mod installer;
 
 use outrigger_apimachinery::nearest::nearest;
 
+use crate::annotation;
+
 pub use flows::steps;
 
 /// The flows of a cluster's life.
@@ -17,6 +19,8 @@ pub enum FlowName {
     Upgrade,
     ScaleUp,
     ScaleDown,
+    RenewCertificates,
+    Restore,
     Delete,
 }
 
@@ -26,6 +30,8 @@ impl FlowName {
         Self::Upgrade,
         Self::ScaleUp,
         Self::ScaleDown,
+        Self::RenewCertificates,
+        Self::Restore,
         Self::Delete,
     ];
 
@@ -36,7 +42,18 @@ impl FlowName {
             Self::Upgrade => "Upgrade",
             Self::ScaleUp => "ScaleUp",
             Self::ScaleDown => "ScaleDown",
+            Self::RenewCertificates => "RenewCertificates",
+            Self::Restore => "Restore",
             Self::Delete => "Delete",
+        }
+    }
+
+    /// The annotation of a cluster that asks for the flow, with another value each time.
+    pub const fn request(self) -> Option<&'static str> {
+        match self {
+            Self::RenewCertificates => Some(annotation::RENEW_CERTIFICATES),
+            Self::Restore => Some(annotation::RESTORE),
+            Self::Create | Self::Upgrade | Self::ScaleUp | Self::ScaleDown | Self::Delete => None,
         }
     }
 

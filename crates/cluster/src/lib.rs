@@ -9,6 +9,9 @@
 //! Everything that decides is pure. `execute` does the work of one attempt through the port [`Remote`].
 
 mod access;
+pub mod backup;
+pub mod certificates;
+mod changes;
 mod claims;
 mod conditions;
 mod execute;
@@ -23,6 +26,7 @@ pub mod status;
 mod steps;
 
 pub use access::check_access;
+pub use changes::{Change, changes};
 pub use claims::{Claim, conflicts};
 pub use conditions::current_step;
 pub use execute::{Execution, execute, stop};

@@ -11,8 +11,14 @@ use outrigger_api::step::FlowName;
 use outrigger_flow::Outcome;
 use outrigger_gostd::semver::Version;
 
+use crate::steps::digest;
+
+mod request;
 #[cfg(test)]
 mod tests;
+
+use request::is_requested;
+pub use request::request;
 
 /// A flow and what distinguishes this run from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +72,9 @@ fn due(
     // A machine that cannot be removed does not hold up the others.
     let scale_down = leaving.iter().any(|machine| !has_failed_to_leave(machine));
     let upgrade = needs_upgrade(cluster, current);
+    // Nothing else can be done without the data of etcd, or with expired certificates.
+    let restore = is_requested(cluster, FlowName::Restore);
+    let renewal = is_requested(cluster, FlowName::RenewCertificates);
     let scale_up = machines.iter().any(|machine| needs_install(machine));
     match (outcome, current) {
         // A flow is finished before another one begins, except for an upgrade to yet another version.
@@ -73,7 +82,9 @@ fn due(
             Some(run.flow)
         }
         // The order is fixed, so that flows which fail do not alternate.
+        _ if restore => Some(FlowName::Restore),
         _ if scale_down => Some(FlowName::ScaleDown),
+        _ if renewal => Some(FlowName::RenewCertificates),
         _ if upgrade => Some(FlowName::Upgrade),
         _ if scale_up => Some(FlowName::ScaleUp),
         _ if !leaving.is_empty() => Some(FlowName::ScaleDown),
@@ -108,6 +119,13 @@ pub fn participants<'a>(
         FlowName::Upgrade => !needs_install(machine) && !leaves(machine),
         FlowName::ScaleUp => needs_install(machine),
         FlowName::ScaleDown => leaves(machine),
+        FlowName::RenewCertificates => {
+            machine.spec.role == MachineRole::ControlPlane
+                && !needs_install(machine)
+                && !leaves(machine)
+                && !is_lost(machine)
+        }
+        FlowName::Restore => !needs_install(machine) && !leaves(machine) && !is_lost(machine),
         FlowName::Delete => has_begun(machine) && !is_lost(machine),
     };
     let mut machines: Vec<&Machine> = machines
@@ -262,9 +280,11 @@ pub fn run_version<'a>(cluster: &'a Cluster, run: &Run) -> &'a str {
     let desired = desired_version(cluster);
     match run.flow {
         FlowName::Create | FlowName::Upgrade => desired,
-        FlowName::ScaleUp | FlowName::ScaleDown | FlowName::Delete => {
-            installed_version(cluster).unwrap_or(desired)
-        }
+        FlowName::ScaleUp
+        | FlowName::ScaleDown
+        | FlowName::RenewCertificates
+        | FlowName::Restore
+        | FlowName::Delete => installed_version(cluster).unwrap_or(desired),
     }
 }
 
@@ -338,12 +358,32 @@ fn run(cluster: &Cluster, current: Option<Run>, flow: FlowName) -> Run {
     }
 }
 
-/// The id of the current run if it is the same flow for the same version, else the next one.
+/// What distinguishes the runs of one flow: the version, or what the user asks for.
+fn run_suffix(cluster: &Cluster, current: Option<&Run>, flow: FlowName) -> String {
+    let name = flow.as_str();
+    if flow == FlowName::Upgrade {
+        return format!("{name}-{}", desired_version(cluster));
+    }
+    if let Some(request) = request(cluster, flow) {
+        return format!("{name}-{}", &digest(&[request])[..12]);
+    }
+    // A run goes on although nobody asks for it any more.
+    let current = current.filter(|run| run.flow == flow && !is_completed(cluster));
+    let rest = current.and_then(|run| Some(run.id.split_once('-')?.1.to_owned()));
+    rest.unwrap_or_else(|| name.to_owned())
+}
+
+/// Whether the current run is the one for what the user asks for by the annotation of a flow.
+pub fn is_run_of_request(cluster: &Cluster, flow: FlowName) -> bool {
+    let current = current_run(cluster).filter(|run| run.flow == flow);
+    let suffix = run_suffix(cluster, current.as_ref(), flow);
+    let rest = current.as_ref().and_then(|run| run.id.split_once('-'));
+    rest.is_some_and(|(_, rest)| rest == suffix)
+}
+
+/// The id of the current run if it is the same flow for the same version or request, else the next one.
 fn run_id(cluster: &Cluster, current: Option<Run>, flow: FlowName) -> String {
-    let suffix = match flow {
-        FlowName::Upgrade => format!("{}-{}", flow.as_str(), desired_version(cluster)),
-        _ => flow.as_str().to_owned(),
-    };
+    let suffix = run_suffix(cluster, current.as_ref(), flow);
     let Some(current) = current else {
         return format!("1-{suffix}");
     };

@@ -17,6 +17,7 @@ mod baremetal;
 pub mod folder;
 mod stand_in;
 
+pub(crate) use baremetal::backup as baremetal_backup;
 use baremetal::{Baremetal, Files};
 pub use stand_in::StandIn;
 

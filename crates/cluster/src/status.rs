@@ -58,9 +58,12 @@ pub fn of_machine(
         FlowName::Delete | FlowName::ScaleDown => MachinePhase::Terminating,
         _ if is_finished => MachinePhase::Running,
         FlowName::Upgrade => MachinePhase::Upgrading,
+        FlowName::RenewCertificates => MachinePhase::Renewing,
+        FlowName::Restore => MachinePhase::Restoring,
         FlowName::Create | FlowName::ScaleUp => MachinePhase::Initializing,
     };
-    if status.phase == MachinePhase::Running && !was_finished(&status, inputs, &target, record) {
+    let is_installed = status.phase == MachinePhase::Running && installs(inputs.run.flow);
+    if is_installed && !was_finished(&status, inputs, &target, record) {
         status.version = Some(run_version(cluster, &inputs.run).to_owned());
     }
     status.flow = Some(flow);
@@ -81,6 +84,14 @@ pub fn of_machine(
         }
     }
     status
+}
+
+/// Whether a flow ends with machines that have its version.
+const fn installs(flow: FlowName) -> bool {
+    matches!(
+        flow,
+        FlowName::Create | FlowName::Upgrade | FlowName::ScaleUp
+    )
 }
 
 /// Whether the steps of a run were finished before: the machine has the version that they installed, not one that the spec
@@ -221,6 +232,8 @@ const fn phase(flow: FlowName) -> ClusterPhase {
         FlowName::Upgrade => ClusterPhase::Upgrading,
         FlowName::ScaleUp => ClusterPhase::Upscaling,
         FlowName::ScaleDown => ClusterPhase::Downscaling,
+        FlowName::RenewCertificates => ClusterPhase::Renewing,
+        FlowName::Restore => ClusterPhase::Restoring,
         FlowName::Delete => ClusterPhase::Terminating,
     }
 }
@@ -253,17 +266,32 @@ pub fn after_pass(
             let version = lifecycle::lowest_version(&machines).unwrap_or(desired);
             status.version = Some(version.to_owned());
             status.phase = ClusterPhase::Running;
+            if flow == FlowName::Create {
+                // What was asked for before there was a cluster is not done with a new one.
+                status.requests = requests(cluster, FlowName::ALL);
+            }
+        }
+        (Outcome::Done, FlowName::RenewCertificates | FlowName::Restore) => {
+            status.requests.extend(requests(cluster, &[flow]));
+            status.phase = ClusterPhase::Running;
         }
         (Outcome::Done | Outcome::Failed(_), FlowName::ScaleUp | FlowName::ScaleDown) => {
             // The cluster works, whatever became of these machines.
             status.phase = ClusterPhase::Running;
         }
-        (Outcome::Failed(_), FlowName::Create | FlowName::Upgrade | FlowName::Delete) => {
-            status.phase = ClusterPhase::Failed;
-        }
+        (Outcome::Failed(_), _) => status.phase = ClusterPhase::Failed,
         _ => status.phase = phase(flow),
     }
     status
+}
+
+/// What a user asks for, by flow.
+fn requests(cluster: &Cluster, flows: &[FlowName]) -> BTreeMap<String, String> {
+    let requests = flows.iter().filter_map(|flow| {
+        let request = lifecycle::request(cluster, *flow)?;
+        Some((flow.as_str().to_owned(), request.to_owned()))
+    });
+    requests.collect()
 }
 
 /// The status of a cluster of which no flow is due.
@@ -337,7 +365,11 @@ fn recorded_phase(cluster: &Cluster) -> ClusterPhase {
     let is_created = lifecycle::installed_version(cluster).is_some();
     let flow = lifecycle::current_run(cluster).map(|run| run.flow);
     match flow {
-        Some(FlowName::Upgrade) if !lifecycle::is_completed(cluster) => ClusterPhase::Upgrading,
+        Some(flow @ (FlowName::Upgrade | FlowName::RenewCertificates | FlowName::Restore))
+            if !lifecycle::is_completed(cluster) =>
+        {
+            phase(flow)
+        }
         _ if is_created => ClusterPhase::Running,
         Some(flow) => phase(flow),
         None => ClusterPhase::default(),

@@ -17,6 +17,7 @@ use outrigger_flow::Attempt;
 use outrigger_node::Tree;
 use sha2::{Digest as _, Sha256};
 
+use crate::changes::Change;
 use crate::hook_command::ArgumentLimit;
 use crate::{Remote, RemoteError};
 
@@ -171,6 +172,11 @@ pub trait Step: Send + Sync {
 
     /// Does it. Repeating it for the same attempt must not repeat its effect.
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)>;
+
+    /// What it changes on the machine, for plans.
+    fn changes(&self, _: &StepInput<'_>) -> Vec<Change> {
+        Vec::new()
+    }
 
     /// How many bytes it may copy to a machine, in addition to the files of the spec.
     fn copied_bytes(&self, _: &StepInput<'_>) -> u64 {

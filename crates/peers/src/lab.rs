@@ -17,7 +17,7 @@ pub const DEBIAN: &str = "bookworm";
 /// The revision of the root file system: raise it with each change of how it is made.
 const ROOT_REVISION: u32 = 1;
 /// The revision of the image archives.
-const IMAGES_REVISION: u32 = 1;
+const IMAGES_REVISION: u32 = 2;
 
 /// A release of Kubernetes with what it is run with.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +41,7 @@ pub const CURRENT: Release = Release {
         CRICTL,
         ETCD,
         etcdctl(ETCD.version),
+        etcdutl(ETCD.version),
         KUBECTL,
         KUBE_APISERVER,
         KUBE_CONTROLLER_MANAGER,
@@ -67,6 +68,7 @@ pub const NEXT: Release = Release {
         CRICTL,
         etcd(ETCD_NEXT),
         etcdctl(ETCD_NEXT),
+        etcdutl(ETCD_NEXT),
         kubectl(KUBERNETES_NEXT),
         kube_apiserver(KUBERNETES_NEXT),
         kube_controller_manager(KUBERNETES_NEXT),
@@ -140,6 +142,19 @@ const fn etcdctl(version: &'static str) -> Peer {
         source: Source::Go {
             package: "go.etcd.io/etcd/etcdctl/v3",
             modules: &["go.etcd.io/etcd/etcdctl/v3"],
+            version_variable: None,
+        },
+        version_args: &["version"],
+    }
+}
+
+const fn etcdutl(version: &'static str) -> Peer {
+    Peer {
+        name: "etcdutl",
+        version,
+        source: Source::Go {
+            package: "go.etcd.io/etcd/etcdutl/v3",
+            modules: &["go.etcd.io/etcd/etcdutl/v3"],
             version_variable: None,
         },
         version_args: &["version"],

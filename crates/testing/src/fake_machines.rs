@@ -1,4 +1,4 @@
-//! Machines without a network: files are kept in memory, and hooks are recorded instead of run.
+//! Machines without a network: files are kept in memory, and hooks and scripts are recorded instead of run.
 //!
 //! Like real machines, they do the work of an attempt at most once, and remember how it ended.
 
@@ -22,7 +22,7 @@ pub struct FakeMachines {
     changed: Arc<Notify>,
 }
 
-/// A hook that began.
+/// A hook that began. Scripts of providers are recorded like hooks, by the names of their steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookRun {
     pub address: String,
@@ -48,6 +48,8 @@ struct State {
     aliases: BTreeMap<String, String>,
     /// How often machines were installed again, by their first addresses.
     reinstalled: BTreeMap<String, u32>,
+    /// What queries are answered with: that of the first text which they contain.
+    answers: Vec<(String, String)>,
     /// By their first addresses.
     machine_ids: BTreeMap<String, String>,
 }
@@ -126,6 +128,12 @@ impl FakeMachines {
             .hanging
             .retain(|(machine, _)| machine != address);
         self.changed.notify_waiters();
+    }
+
+    /// Answers queries that contain a text.
+    pub fn answer(&self, query: &str, answer: &str) {
+        let answer = (query.to_owned(), answer.to_owned());
+        self.state().answers.insert(0, answer);
     }
 
     pub fn set_offline(&self, address: &str, is_offline: bool) {
@@ -231,11 +239,11 @@ impl FakeMachine {
     async fn run_once(
         &self,
         key: &(String, String, String),
-        command: &Command,
+        run: HookRun,
     ) -> Result<Outcome, RemoteError> {
         self.check_online()?;
-        let hook = command.environment["OUTRIGGER_HOOK"].clone();
-        self.begin(key, &hook, command);
+        let hook = run.hook.clone();
+        self.begin(key, run);
         loop {
             let changed = self.machines.changed.notified();
             if let Some(outcome) = self.outcome(key, &hook) {
@@ -245,18 +253,12 @@ impl FakeMachine {
         }
     }
 
-    fn begin(&self, key: &(String, String, String), hook: &str, command: &Command) {
+    fn begin(&self, key: &(String, String, String), run: HookRun) {
         let mut state = self.machines.state();
         if !state.begun.insert(key.clone()) {
             return;
         }
-        state.runs.push(HookRun {
-            address: self.address.clone(),
-            hook: hook.to_owned(),
-            attempt: key.2.clone(),
-            arguments: command.arguments.clone(),
-            context: command.context.clone(),
-        });
+        state.runs.push(run);
         drop(state);
         self.machines.changed.notify_waiters();
     }
@@ -296,31 +298,47 @@ impl Remote for FakeMachine {
     ) -> BoxFuture<'a, Result<Outcome, RemoteError>> {
         async move {
             let key = (self.address.clone(), task.to_owned(), attempt.to_owned());
-            self.run_once(&key, command).await
+            let run = HookRun {
+                address: self.address.clone(),
+                hook: command.environment["OUTRIGGER_HOOK"].clone(),
+                attempt: attempt.to_owned(),
+                arguments: command.arguments.clone(),
+                context: command.context.clone(),
+            };
+            self.run_once(&key, run).await
         }
         .boxed()
     }
 
-    /// Does nothing, successfully.
     fn run_script<'a>(
         &'a self,
-        _: &'a str,
-        _: &'a str,
+        task: &'a str,
+        attempt: &'a str,
         _: &'a Script,
     ) -> BoxFuture<'a, Result<Outcome, RemoteError>> {
         async move {
-            self.check_online()?;
-            let output = Output::default();
-            Ok(Outcome::Exited { code: 0, output })
+            let key = (self.address.clone(), task.to_owned(), attempt.to_owned());
+            let step = task.rsplit('/').next().unwrap_or(task);
+            let run = HookRun {
+                address: self.address.clone(),
+                hook: step.to_owned(),
+                attempt: attempt.to_owned(),
+                arguments: Vec::new(),
+                context: String::new(),
+            };
+            self.run_once(&key, run).await
         }
         .boxed()
     }
 
-    /// Prints nothing.
-    fn query<'a>(&'a self, _: &'a Script) -> BoxFuture<'a, Result<String, RemoteError>> {
+    /// Prints what was given as an answer, by default nothing.
+    fn query<'a>(&'a self, script: &'a Script) -> BoxFuture<'a, Result<String, RemoteError>> {
         async move {
             self.check_online()?;
-            Ok(String::new())
+            let state = self.machines.state();
+            let mut answers = state.answers.iter();
+            let answer = answers.find(|(query, _)| script.text.contains(query));
+            Ok(answer.map(|(_, answer)| answer.clone()).unwrap_or_default())
         }
         .boxed()
     }

@@ -264,7 +264,8 @@ pub fn status(cluster: &Cluster) -> Value {
     let status = cluster.status.clone().unwrap_or_default();
     let phase = match status.phase {
         ClusterPhase::Pending | ClusterPhase::Initializing => "Initializing",
-        ClusterPhase::Running => "Running",
+        // TKEStack has no phases of their own for them.
+        ClusterPhase::Running | ClusterPhase::Renewing | ClusterPhase::Restoring => "Running",
         ClusterPhase::Upgrading => "Upgrading",
         ClusterPhase::Upscaling => "Upscaling",
         ClusterPhase::Downscaling => "Downscaling",

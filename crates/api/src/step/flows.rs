@@ -15,6 +15,8 @@ pub const fn steps(flow: FlowName) -> &'static [FlowStep] {
         FlowName::Upgrade => UPGRADE,
         FlowName::ScaleUp => SCALE_UP,
         FlowName::ScaleDown => SCALE_DOWN,
+        FlowName::RenewCertificates => RENEW_CERTIFICATES,
+        FlowName::Restore => RESTORE,
         FlowName::Delete => DELETE,
     }
 }
@@ -171,6 +173,29 @@ const SCALE_DOWN: &[FlowStep] = &[
     step("EnsureRemoveETCDMember", MachineInTurn, ControlPlane),
     step("EnsureRemoveNode", Machine, All),
     step("EnsureRemoveFiles", Machine, All),
+];
+
+/// All control planes get new files before one is restarted: members of etcd whose certificates have expired form no quorum with
+/// one that has a new one. They are restarted one after the other, so that another one answers meanwhile.
+const RENEW_CERTIFICATES: &[FlowStep] = &[
+    step("EnsureRenewalPreflight", Cluster, All),
+    step("EnsureRenewCertificates", Machine, ControlPlane),
+    step("EnsureRestartControlPlane", MachineInTurn, ControlPlane),
+    step("EnsureRenewKubeconfig", Cluster, All),
+];
+
+/// No member of etcd runs while others are restored. Nodes that joined after the backup are added again.
+const RESTORE: &[FlowStep] = &[
+    step("EnsureRestorePreflight", Cluster, All),
+    step("EnsureStopControlPlane", Machine, ControlPlane),
+    step("EnsureControlPlaneStopped", Cluster, All),
+    step("EnsureRestoreETCD", Machine, ControlPlane),
+    step("EnsureStartControlPlane", Machine, ControlPlane),
+    step("EnsureRestartKubelet", Machine, All),
+    step("EnsureMarkControlPlane", Machine, ControlPlane),
+    step("EnsureMarkNode", Machine, Worker),
+    step("EnsurePodNetwork", Machine, All),
+    step("EnsureNodeReady", Machine, All),
 ];
 
 const DELETE: &[FlowStep] = &[

@@ -382,3 +382,65 @@ fn of_several_control_planes_that_are_removed_one_stays() {
     lost.metadata.annotations = Some([(LOST.to_owned(), "true".to_owned())].into());
     assert!(self::kept(&created, &[&lost]).is_none());
 }
+
+/// With the annotation that asks for a renewal.
+fn renewed(mut cluster: Cluster, request: &str) -> Cluster {
+    let annotations = cluster.metadata.annotations.get_or_insert_default();
+    let annotation = FlowName::RenewCertificates.request().unwrap();
+    annotations.insert(annotation.to_owned(), request.to_owned());
+    cluster
+}
+
+fn due_run(cluster: &Cluster, machines: &[&Machine], outcome: Option<Outcome>) -> String {
+    match next(cluster, machines, outcome.as_ref()) {
+        Next::Run(run) => run.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_request_is_served_once_and_before_what_needs_valid_certificates() {
+    let created = |status| renewed(cluster("1.1.0", status), "now");
+    let asked = created(flow("Upgrade", "2-Upgrade-1.1.0"));
+    // A flow that can go on is finished first.
+    let in_progress = due_run(&asked, &[], Some(Outcome::InProgress));
+    assert_eq!(in_progress, "2-Upgrade-1.1.0");
+    let run = due_run(&asked, &[], failed());
+    assert!(run.starts_with("3-RenewCertificates-"), "{run}");
+    let renewing = created(flow("RenewCertificates", &run));
+    assert_eq!(due_run(&renewing, &[], failed()), run);
+    assert!(is_run_of_request(&renewing, FlowName::RenewCertificates));
+    assert!(!is_run_of_request(&asked, FlowName::RenewCertificates));
+    let mut served = flow("RenewCertificates", &run);
+    served["requests"] = json!({"RenewCertificates": "now"});
+    let done = due_run(&created(served.clone()), &[], Some(Outcome::Done));
+    assert_eq!(done, "4-Upgrade-1.1.0");
+    let again = renewed(cluster("1.1.0", served), "later");
+    let later = due_run(&again, &[], Some(Outcome::Done));
+    assert!(later.starts_with("4-RenewCertificates-") && later[2..] != run[2..]);
+    // Nobody asks for it any more, but it has begun.
+    let abandoned = cluster("1.1.0", flow("RenewCertificates", &run));
+    assert_eq!(due_run(&abandoned, &[], Some(Outcome::InProgress)), run);
+    check(&abandoned, &[], failed(), Some("4-Upgrade-1.1.0"));
+}
+
+#[test]
+fn certificates_of_control_planes_that_stay_are_renewed() {
+    let created = cluster("1.0.0", flow("Create", "1-Create"));
+    let mut lost = machine("lost", "ControlPlane", Some("1.0.0"), false);
+    lost.metadata.annotations = Some([(LOST.to_owned(), "true".to_owned())].into());
+    let machines = [
+        machine("c1", "ControlPlane", Some("1.0.0"), false),
+        machine("new", "ControlPlane", None, false),
+        machine("removed", "ControlPlane", Some("1.0.0"), true),
+        machine("worker", "Worker", Some("1.0.0"), false),
+        lost,
+    ];
+    let machines: Vec<&Machine> = machines.iter().collect();
+    let participants = participants(FlowName::RenewCertificates, &created, &machines);
+    let names: Vec<_> = participants
+        .iter()
+        .map(|it| it.metadata.name.clone())
+        .collect();
+    assert_eq!(names, [Some("c1".to_owned())]);
+}

@@ -14,6 +14,7 @@ use super::Provider;
 use crate::Step;
 use crate::lifecycle::{is_deleted, plain_version};
 
+pub(crate) mod backup;
 mod control_plane;
 mod etcd;
 mod files;

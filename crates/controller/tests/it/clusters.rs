@@ -1,5 +1,6 @@
 //! Clusters and machines: flows, hooks, delegation, conflicts, and what happens when anything changes in the middle.
 
+mod certificates;
 mod changes;
 mod delegation;
 mod fixture;
@@ -8,3 +9,4 @@ mod identity;
 mod interference;
 mod records;
 mod recovery;
+mod restore;

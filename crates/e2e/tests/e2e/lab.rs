@@ -1,7 +1,9 @@
 //! The lab: its machines are Debian servers to the SSH client of the product, and end with the harness. The tests are skipped
 //! where the lab is not installed: `cargo xtask peers lab`.
 
+mod backup;
 mod baremetal;
+mod certificates;
 mod control_planes;
 mod fixture;
 mod killed_harness;

@@ -4,6 +4,8 @@ pub(crate) mod change;
 pub(crate) mod file;
 pub(crate) mod watch;
 
+mod backup;
+mod certificates;
 mod create;
 mod delete;
 pub(crate) mod edit;
@@ -11,11 +13,14 @@ mod follow;
 mod kubeconfig;
 mod list;
 mod logs;
+mod partial_file;
 mod plan;
+mod restore;
 mod retry;
 mod row;
 mod show;
 mod status;
+mod support_bundle;
 mod upgrade;
 mod view;
 mod wait;
@@ -47,6 +52,10 @@ Examples:
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Verb {
+    /// Write a backup of a cluster to a file
+    Backup(backup::Args),
+    /// List the certificates of a cluster with their expiry, or renew them
+    Certificates(certificates::Args),
     /// Create a cluster from a manifest
     Create(create::Args),
     /// Remove a cluster from its machines
@@ -60,6 +69,8 @@ pub(crate) enum Verb {
     Logs(logs::Args),
     /// Print what creating a cluster would do, without connecting to anything
     Plan(plan::Args),
+    /// Restore a cluster from a backup
+    Restore(restore::Args),
     /// Try failed steps again
     Retry(retry::Args),
     /// Print the details of a cluster: its spec, machines, conditions, hooks and events
@@ -67,6 +78,8 @@ pub(crate) enum Verb {
     Show(show::Args),
     /// Print clusters, or the steps of one
     Status(status::Args),
+    /// Collect what is needed to find out why a cluster does not work
+    SupportBundle(support_bundle::Args),
     /// Upgrade a cluster to another version of Kubernetes
     Upgrade(upgrade::Args),
 }
@@ -74,15 +87,19 @@ pub(crate) enum Verb {
 pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
     let is_successful = runtime::run(async {
         match verb {
+            Verb::Backup(args) => backup::run(args, printer).await,
+            Verb::Certificates(args) => return certificates::run(args, printer).await,
             Verb::Create(args) => create::run(args, printer).await,
             Verb::Delete(args) => delete::run(args, printer).await,
             Verb::Kubeconfig(args) => kubeconfig::run(args, printer).await,
             Verb::List(args) => list::run(args, printer).await,
             Verb::Logs(args) => logs::run(args, printer).await,
             Verb::Plan(args) => plan::run(args, printer),
+            Verb::Restore(args) => restore::run(args, printer).await,
             Verb::Retry(args) => retry::run(args, printer).await,
             Verb::Show(args) => show::run(args, printer).await,
             Verb::Status(args) => return status::run(args, printer).await,
+            Verb::SupportBundle(args) => support_bundle::run(args, printer).await,
             Verb::Upgrade(args) => upgrade::run(args, printer).await,
         }?;
         Ok(true)

@@ -1,7 +1,7 @@
 //! `outrigger machine`: the machines of clusters.
 
 pub(crate) mod add;
-mod connect;
+pub(crate) mod connect;
 mod credentials;
 mod facts;
 pub(crate) mod list;

@@ -13,9 +13,13 @@ const CLUSTER: &str = "apiVersion: outrigger.dev/v1beta1\nkind: Cluster\nmetadat
 #[test]
 fn each_verb_has_help_with_an_example_and_no_namespace() {
     let verbs = [
+        ("cluster", "backup"),
+        ("cluster", "certificates"),
         ("cluster", "create"),
         ("cluster", "delete"),
         ("cluster", "logs"),
+        ("cluster", "restore"),
+        ("cluster", "support-bundle"),
         ("cluster", "retry"),
         ("cluster", "status"),
         ("cluster", "upgrade"),
@@ -38,8 +42,10 @@ fn each_verb_has_help_with_an_example_and_no_namespace() {
 #[test]
 fn verbs_that_change_something_can_wait_and_dry_run() {
     let verbs = [
+        ("cluster", "certificates"),
         ("cluster", "create"),
         ("cluster", "delete"),
+        ("cluster", "restore"),
         ("cluster", "retry"),
         ("cluster", "upgrade"),
         ("machine", "add"),
@@ -69,6 +75,22 @@ fn mistakes_are_reported_before_any_request() {
 }
 
 #[test]
+fn files_of_backups_and_bundles_are_checked_before_any_request() {
+    let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
+    context.write("there", "x").unwrap();
+    for verb in ["backup", "support-bundle"] {
+        let text = context.run(["cluster", verb, "a", "-o", "there"]).unwrap();
+        assert!(text.starts_with("exit code: 1"), "{text}");
+        assert!(text.contains("there exists\nhint: --overwrite"), "{text}");
+    }
+    let text = context.run(["cluster", "restore", "a", "there"]).unwrap();
+    assert!(text.contains("there is refused"), "{text}");
+    let text = context.run(["cluster", "certificates", "a", "--wait"]);
+    let text = text.unwrap();
+    assert!(text.starts_with("exit code: 2"), "{text}");
+}
+
+#[test]
 fn a_plan_names_invalid_fields() {
     let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
     context.write("a.yaml", CLUSTER).unwrap();
@@ -79,6 +101,46 @@ fn a_plan_names_invalid_fields() {
     let text = context.run(["cluster", "plan", "-f", "b.yaml"]).unwrap();
     assert!(text.starts_with("exit code: 1"), "{text}");
     assert!(text.contains("metadata.name: \"My_Cluster\""), "{text}");
+}
+
+#[test]
+fn a_plan_of_bare_machines_shows_what_changes_on_each_of_them() {
+    let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
+    for name in ["kubeadm", "kubectl", "kubelet"] {
+        let path = format!("provider/1.36.4/amd64/bin/{name}");
+        context.write(&path, name).unwrap();
+    }
+    context
+        .write("provider/1.36.4/amd64/packages/containerd-2.tar", "x")
+        .unwrap();
+    let built = context.run(["provider", "build", "provider"]).unwrap();
+    assert!(built.starts_with("exit code: 0"), "{built}");
+    let manifest =
+        with_worker("site").replace("version: 1.30.0", "version: 1.36.4, provider: baremetal");
+    context.write("d.yaml", manifest).unwrap();
+    let plan = ["cluster", "plan", "-f", "d.yaml", "--provider", "provider"];
+    let text = context.run(plan).unwrap();
+    assert!(text.starts_with("exit code: 0"), "{text}");
+    let count = |part: &str| text.lines().filter(|line| line.contains(part)).count();
+    // On the control plane and on the worker.
+    assert_eq!(count("  copy /usr/local/bin/kubelet (7 B)"), 2, "{text}");
+    assert_eq!(
+        count("  unpack containerd-2.tar in /usr/local"),
+        2,
+        "{text}"
+    );
+    assert_eq!(
+        count("  write /etc/systemd/system/kubelet.service"),
+        2,
+        "{text}"
+    );
+    assert_eq!(count("  run kubeadm init phase certs all"), 1, "{text}");
+    assert_eq!(count("  run kubeadm join"), 1, "{text}");
+    let json = context.run([&plan[..], &["-o", "json"]].concat()).unwrap();
+    assert!(
+        json.contains("\"copy /usr/local/bin/kubeadm (7 B)\""),
+        "{json}"
+    );
 }
 
 /// A manifest of a cluster with a worker of a cluster.

@@ -9,6 +9,7 @@ use outrigger_api::machine::{Machine, MachineRole};
 use outrigger_node::{Entry, FileCache, ScanProgress, Tree};
 
 use crate::StepError;
+use crate::changes::Change;
 use crate::lifecycle::plain_version;
 use crate::provider::folder::{self, File, FileKind, Folder, ReadError, Release};
 
@@ -39,6 +40,21 @@ pub(crate) struct Files {
 pub(super) struct Placed<'a> {
     pub(super) file: &'a File,
     pub(super) destination: String,
+}
+
+impl Placed<'_> {
+    /// What copying it changes.
+    pub(super) fn change(&self) -> Change {
+        let File {
+            path, size, sha256, ..
+        } = self.file;
+        Change::Copy {
+            source: path.clone(),
+            destination: self.destination.clone(),
+            size: *size,
+            sha256: sha256.clone(),
+        }
+    }
 }
 
 impl Files {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use outrigger_api::cluster::Cluster;
+use outrigger_api::machine::Machine;
 
 const API_PORT: u16 = 6443;
 
@@ -51,6 +52,15 @@ pub(super) fn endpoint(cluster: &Cluster) -> String {
 fn has_port(host: &str) -> bool {
     let port = host.rsplit_once(':').map(|(_, port)| port);
     port.is_some_and(|port| port.parse::<u16>().is_ok())
+}
+
+/// The address of the API server of a machine of the control plane.
+pub(super) fn api_server(machine: &Machine) -> String {
+    let address = &machine.spec.access.ip;
+    match address.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) => format!("https://[{address}]:{API_PORT}"),
+        _ => format!("https://{address}:{API_PORT}"),
+    }
 }
 
 /// The host of the endpoint.

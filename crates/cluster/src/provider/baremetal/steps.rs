@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
+use kube::ResourceExt as _;
 use outrigger_api::machine::{Machine, MachineRole};
 
 use super::files::Files;
 use super::work::Work;
+use crate::changes::Change;
+use crate::lifecycle::is_removed;
 use crate::{Effect, Remote, Report, Step, StepError, StepInput, StepPlan};
 
 mod cluster_dns;
 mod cni_plugins;
 mod container_runtime;
+mod control_plane_stopped;
 mod drain_node;
 mod duplicates;
 mod etcd_snapshot;
@@ -33,8 +37,16 @@ mod preflight;
 mod remove_etcd_member;
 mod remove_machine;
 mod remove_node;
+mod renew_certificates;
+mod renewal_preflight;
+mod restart_control_plane;
+mod restart_kubelet;
+mod restore_etcd;
+mod restore_preflight;
 mod start_container_runtime;
+mod start_control_plane;
 mod start_kubelet;
+mod stop_control_plane;
 mod sysctl;
 mod upgrade_node;
 mod upgrade_preflight;
@@ -52,6 +64,8 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
         "EnsureRemoveETCDMember",
         Box::new(remove_etcd_member::RemoveEtcdMember),
     );
+    add_renewal(&mut steps);
+    add_restore(&mut steps);
     let Some(files) = files else { return steps };
     let files = || Arc::clone(files);
     steps.insert("EnsureKernelModule", script(kernel_modules::work));
@@ -89,7 +103,7 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
         "EnsureKubeadmInitPhaseWaitControlPlane",
         script(wait_control_plane::work),
     );
-    steps.insert("EnsureKubeconfig", Box::new(kubeconfig::Kubeconfig));
+    steps.insert("EnsureKubeconfig", Box::new(kubeconfig::Kubeconfig::First));
     steps.insert(
         "EnsureJoinPhaseKubeletStart",
         Box::new(join::Join(MachineRole::Worker)),
@@ -121,22 +135,71 @@ fn add_upgrade(steps: &mut BTreeMap<&'static str, Box<dyn Step>>, files: &Arc<Fi
     steps.insert("EnsureNodeUpgraded", Box::new(node_upgraded::NodeUpgraded));
 }
 
-/// A step that is one script, the same for all machines.
-struct ScriptStep(fn() -> Work);
+fn add_renewal(steps: &mut BTreeMap<&'static str, Box<dyn Step>>) {
+    steps.insert(
+        "EnsureRenewalPreflight",
+        Box::new(renewal_preflight::RenewalPreflight),
+    );
+    steps.insert(
+        "EnsureRenewCertificates",
+        machine_script(renew_certificates::work),
+    );
+    steps.insert(
+        "EnsureRestartControlPlane",
+        machine_script(restart_control_plane::work),
+    );
+    steps.insert(
+        "EnsureRenewKubeconfig",
+        Box::new(kubeconfig::Kubeconfig::Any),
+    );
+}
 
+fn add_restore(steps: &mut BTreeMap<&'static str, Box<dyn Step>>) {
+    steps.insert(
+        "EnsureRestorePreflight",
+        Box::new(restore_preflight::RestorePreflight),
+    );
+    steps.insert("EnsureStopControlPlane", script(stop_control_plane::work));
+    steps.insert(
+        "EnsureControlPlaneStopped",
+        Box::new(control_plane_stopped::ControlPlaneStopped),
+    );
+    steps.insert("EnsureRestoreETCD", Box::new(restore_etcd::RestoreEtcd));
+    steps.insert(
+        "EnsureStartControlPlane",
+        machine_script(start_control_plane::work),
+    );
+    steps.insert("EnsureRestartKubelet", script(restart_kubelet::work));
+}
+
+/// A step that is one script.
+struct ScriptStep<F>(F);
+
+/// The same script for all machines.
 fn script(work: fn() -> Work) -> Box<dyn Step> {
+    Box::new(ScriptStep(move |_: &StepInput<'_>| Some(work())))
+}
+
+fn machine_script(work: fn(&StepInput<'_>) -> Option<Work>) -> Box<dyn Step> {
     Box::new(ScriptStep(work))
 }
 
-impl Step for ScriptStep {
-    fn plan(&self, _: &StepInput<'_>) -> Option<StepPlan> {
-        Some((self.0)().plan())
+impl<F: Fn(&StepInput<'_>) -> Option<Work> + Send + Sync> Step for ScriptStep<F> {
+    fn plan(&self, input: &StepInput<'_>) -> Option<StepPlan> {
+        (self.0)(input).map(|work| work.plan())
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        (self.0)(input).map_or_else(Vec::new, |work| work.changes())
     }
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
         async move {
-            let work = (self.0)();
-            (Report::default(), work.attempt(effect, &[]).await)
+            let result = match (self.0)(&effect.input()) {
+                Some(work) => work.attempt(effect, &[]).await,
+                None => Ok(()),
+            };
+            (Report::default(), result)
         }
         .boxed()
     }
@@ -179,6 +242,36 @@ async fn control_plane_machine(
         || StepError::Provider("the cluster has no machine of the control plane".to_owned()),
         StepError::from,
     ))
+}
+
+/// Asks all machines of the control plane that stay at the same time. All failures are reported, with their machines.
+async fn all_control_planes(
+    effect: Effect<'_>,
+    work: impl Fn(&Machine) -> Work,
+) -> Result<Vec<(Arc<Machine>, String)>, StepError> {
+    let machines = effect.peers.control_planes().into_iter();
+    let asked = machines.filter(|it| !is_removed(it)).map(|machine| {
+        let work = work(&machine);
+        async move {
+            let answer = async {
+                let remote = effect.peers.connect(&machine).await?;
+                work.query(remote.as_ref()).await
+            };
+            let answer = answer.await;
+            (machine, answer)
+        }
+    });
+    let (mut answers, mut failures) = (Vec::new(), Vec::new());
+    for (machine, answer) in join_all(asked).await {
+        match answer {
+            Ok(answer) => answers.push((machine, answer)),
+            Err(error) => failures.push(format!("{}: {error}", machine.name_any())),
+        }
+    }
+    if failures.is_empty() {
+        return Ok(answers);
+    }
+    Err(StepError::Provider(failures.join("; ")))
 }
 
 fn role(machine: &Machine) -> &'static str {

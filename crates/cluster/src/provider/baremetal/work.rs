@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use outrigger_node::quote;
 
+use crate::changes::{Change, written_by};
 use crate::steps::{digest, tail};
 use crate::{Effect, Outcome, Remote, Script, StepError, StepPlan};
 
@@ -54,6 +55,11 @@ impl Work {
         }
     }
 
+    /// The files that it writes.
+    pub(super) fn changes(&self) -> Vec<Change> {
+        written_by(self.script)
+    }
+
     /// Does it once for the attempt of a step. `secrets` are further variables, which are not part of the input.
     pub(super) async fn attempt(
         &self,
@@ -88,6 +94,11 @@ impl Work {
         let answer = remote.query(&script(self.script, &self.variables)).await;
         answer.map_err(|error| StepError::Provider(format!("{}: {error}", self.text)))
     }
+}
+
+/// The text of the script of a work.
+pub(super) fn text(work: &Work) -> String {
+    script(work.script, &work.variables).text
 }
 
 fn script(body: &str, variables: &[(&'static str, String)]) -> Script {

@@ -30,7 +30,10 @@ fn hooks(flow: FlowName) -> &'static [(&'static str, u8)] {
             ("PostClusterUpgrade", 1),
         ],
         FlowName::Delete => &[("PreClusterDelete", 1), ("PostClusterDelete", 1)],
-        FlowName::ScaleUp | FlowName::ScaleDown => &[],
+        FlowName::ScaleUp
+        | FlowName::ScaleDown
+        | FlowName::RenewCertificates
+        | FlowName::Restore => &[],
     }
 }
 

@@ -10,6 +10,7 @@ use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::condition::{Condition, ConditionStatus};
 use outrigger_api::hook::Hook;
 use outrigger_api::machine::Machine;
+use outrigger_cluster::Providers;
 use outrigger_controller::{ClusterOptions, Options};
 use outrigger_testing::fake_machines::FakeMachines;
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ pub(super) struct Fixture {
     pub(super) harness: Harness,
     pub(super) machines: FakeMachines,
     pub(super) files: tempfile::TempDir,
+    providers: Providers,
 }
 
 impl Fixture {
@@ -44,7 +46,26 @@ impl Fixture {
             harness,
             machines: FakeMachines::default(),
             files,
+            providers: Providers::default(),
         }
+    }
+
+    /// A controller with a provider folder that has no files, and a cluster `a` of two machines that the provider `baremetal`
+    /// looks after. It was not installed by it.
+    pub(super) async fn baremetal() -> Self {
+        let mut fixture = Self::without_controller().await;
+        let folder = fixture.files.path().join("provider");
+        fs_err::create_dir(&folder).unwrap();
+        let index = "name: test\nreleases: [{architecture: amd64, kubernetes: 1.0.0, files: []}]\n";
+        fs_err::write(folder.join("provider.yaml"), index).unwrap();
+        fixture.providers = Providers::with_folder(&folder).unwrap();
+        fixture.start();
+        fixture.create("a", json!({})).await;
+        fixture.until_running("a").await;
+        let spec = json!({"spec": {"provider": "baremetal"}});
+        fixture.patch("a", spec).await;
+        fixture.until_running("a").await;
+        fixture
     }
 
     /// Starts a controller.
@@ -56,6 +77,7 @@ impl Fixture {
     pub(super) fn options(&self) -> Options {
         Options {
             clusters: Some(ClusterOptions {
+                providers: self.providers.clone(),
                 files: Some(self.files.path().to_owned()),
                 connect: Arc::new(self.machines.clone()),
                 lease: Duration::from_secs(1),

@@ -20,7 +20,7 @@ use super::{connect, lab, stdout};
 use crate::clusters::fixture::{Up, pause};
 
 /// The address of the host in the network of the lab.
-const HOST: Ipv4Addr = Ipv4Addr::new(10, 89, 0, 1);
+pub(super) const HOST: Ipv4Addr = Ipv4Addr::new(10, 89, 0, 1);
 
 #[tokio::test]
 #[ignore = "takes minutes: cargo xtask e2e --slow"]
@@ -120,13 +120,13 @@ async fn until_refused(up: &Up, name: &str) -> anyhow::Result<()> {
 }
 
 /// Forwards connections to the first machine that accepts them.
-struct LoadBalancer {
+pub(super) struct LoadBalancer {
     backends: Arc<Mutex<Vec<Ipv4Addr>>>,
 }
 
 impl LoadBalancer {
     /// Its threads are in the network of the calling one.
-    fn start(machines: &[LabMachine]) -> anyhow::Result<Self> {
+    pub(super) fn start(machines: &[LabMachine]) -> anyhow::Result<Self> {
         let backends: Vec<Ipv4Addr> = machines.iter().map(LabMachine::address).collect();
         ensure!(!backends.is_empty(), "there are no machines");
         let backends = Arc::new(Mutex::new(backends));

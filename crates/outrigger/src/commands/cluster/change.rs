@@ -66,6 +66,11 @@ impl ChangeFlags {
         self.print::<Cluster>(names, outcome, printer)
     }
 
+    /// Whether one of the flags is given that make sense only for a change.
+    pub(crate) fn is_used(&self) -> bool {
+        self.wait.wait || self.dry_run
+    }
+
     fn is_waiting(&self) -> bool {
         self.wait.wait && !self.dry_run
     }

@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use kube::ResourceExt as _;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
 use outrigger_cluster::lifecycle::{self, Next};
-use outrigger_cluster::{Inputs, Provider, Providers};
+use outrigger_cluster::{Change, Inputs, Provider, Providers, StepInput, changes};
+use outrigger_flow::{Target, Task};
 use outrigger_node::{Entry, Tree};
 use serde::Serialize;
 
 use super::file;
-use crate::arguments::OutputFlag;
+use crate::arguments::{Output, OutputFlag};
+use crate::commands::size::Size;
 use crate::printer::{Printer, Row};
 
 const EXAMPLES: &str = "\
@@ -42,14 +45,37 @@ struct PlannedTask {
     step: String,
     target: String,
     action: String,
+    /// What it changes on the machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<String>,
 }
 
-impl Row for PlannedTask {
+/// A row of the table: a task, or one of its changes.
+#[derive(Debug, Serialize)]
+struct PlannedRow {
+    cells: [String; 3],
+}
+
+impl Row for PlannedRow {
     const HEADERS: &'static [&'static str] = &["STEP", "ON", "ACTION"];
 
     fn cells(&self) -> Vec<String> {
-        vec![self.step.clone(), self.target.clone(), self.action.clone()]
+        self.cells.to_vec()
     }
+}
+
+/// Each task is followed by its changes.
+fn table(tasks: &[PlannedTask]) -> Vec<PlannedRow> {
+    let rows = tasks.iter().flat_map(|task| {
+        let row = PlannedRow {
+            cells: [task.step.clone(), task.target.clone(), task.action.clone()],
+        };
+        let changes = task.changes.iter().map(|change| PlannedRow {
+            cells: [String::new(), String::new(), format!("  {change}")],
+        });
+        std::iter::once(row).chain(changes)
+    });
+    rows.collect()
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
@@ -68,7 +94,10 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
         let workers: Vec<&Machine> = manifests.machines_of(cluster).collect();
         rows.extend(plan(cluster.clone(), &workers, root, &providers)?);
     }
-    printer.list(args.output.output, &rows)
+    match args.output.output {
+        Output::Table => printer.list(Output::Table, &table(&rows)),
+        format => printer.value(format, &rows),
+    }
 }
 
 /// The tasks of creating a cluster, and then of adding its workers.
@@ -118,15 +147,57 @@ fn next_tasks(
         return Vec::new();
     };
     let participants = lifecycle::participants(run.flow, cluster, machines);
-    let inputs = Inputs::new(cluster, &participants, tree, provider, run);
+    let cluster = lifecycle::at_run(cluster, &run);
+    let inputs = Inputs::new(&cluster, &participants, tree, provider, run);
     let tasks = inputs.tasks().into_iter();
     tasks
-        .map(|(task, action)| PlannedTask {
-            step: task.step.to_owned(),
-            target: task.target.to_string(),
-            action,
+        .map(|(task, action)| {
+            let input = StepInput {
+                cluster: &cluster,
+                machine: machine_of(&task, &participants),
+                tree,
+            };
+            let is_done_here = inputs.texts.get(&task) == Some(&action);
+            let changes = changes(provider, task.step, &input).into_iter();
+            PlannedTask {
+                step: task.step.to_owned(),
+                target: task.target.to_string(),
+                action,
+                changes: changes
+                    .filter(|_| is_done_here)
+                    .map(|change| text(&change))
+                    .collect(),
+            }
         })
         .collect()
+}
+
+/// The machine of a task. Those of the cluster run on the first one.
+fn machine_of<'a>(task: &Task, participants: &[&'a Machine]) -> Option<&'a Machine> {
+    let mut machines = participants.iter().copied();
+    match &task.target {
+        Target::Cluster => machines.next(),
+        Target::Machine(name) => machines.find(|machine| machine.name_any() == *name),
+    }
+}
+
+fn text(change: &Change) -> String {
+    let size = |bytes: &u64| Size::from(*bytes);
+    match change {
+        Change::Copy {
+            destination,
+            size: bytes,
+            ..
+        } => format!("copy {destination} ({})", size(bytes)),
+        Change::Import {
+            reference,
+            size: bytes,
+            ..
+        } => format!("import {reference} ({})", size(bytes)),
+        Change::Unpack { package, folder } => format!("unpack {package} in {folder}"),
+        Change::Write { path } => format!("write {path}"),
+        Change::Run { command } => format!("run {command}"),
+    }
 }
 
 fn scan(cluster: &Cluster, root: &Path) -> anyhow::Result<Tree> {

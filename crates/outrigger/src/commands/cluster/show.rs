@@ -89,7 +89,7 @@ impl Row for HookRow<'_> {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct EventRow {
+pub(super) struct EventRow {
     object: String,
     #[serde(rename = "type")]
     kind: String,
@@ -202,7 +202,11 @@ fn fields(cluster: &Cluster, row: &ClusterRow) -> Vec<Field> {
 }
 
 /// The newest events about a cluster and its machines, oldest first. None if they cannot be read: they are an addition.
-async fn events(connection: &Connection, cluster: &Cluster, machines: &[Machine]) -> Vec<EventRow> {
+pub(super) async fn events(
+    connection: &Connection,
+    cluster: &Cluster,
+    machines: &[Machine],
+) -> Vec<EventRow> {
     let api: Api<Event> = Api::all(connection.client.clone());
     let list = api.list(&ListParams::default()).await;
     let events = list.map(|list| list.items).unwrap_or_default();

@@ -21,6 +21,12 @@ pub(crate) enum ClusterCondition {
         /// The retry that was requested.
         retry: Option<String>,
     },
+    /// A flow that the user asked for is done.
+    Done {
+        flow: FlowName,
+        /// The value of its annotation.
+        request: String,
+    },
     Deleted,
 }
 
@@ -47,8 +53,13 @@ impl Awaited for Cluster {
     fn evaluate(object: Option<&Self>, condition: &ClusterCondition) -> WaitStatus {
         match (object, condition) {
             (None, ClusterCondition::Deleted) => WaitStatus::Met,
-            (None, ClusterCondition::Running { .. }) => WaitStatus::Failed("deleted".to_owned()),
+            (None, ClusterCondition::Running { .. } | ClusterCondition::Done { .. }) => {
+                WaitStatus::Failed("deleted".to_owned())
+            }
             (Some(cluster), ClusterCondition::Deleted) => evaluate_deletion(cluster),
+            (Some(cluster), ClusterCondition::Done { flow, request }) => {
+                evaluate_request(cluster, *flow, request)
+            }
             (Some(cluster), ClusterCondition::Running { version, retry }) => {
                 evaluate_running(cluster, version.as_deref(), retry.as_deref())
             }
@@ -102,6 +113,30 @@ fn evaluate_running(cluster: &Cluster, version: Option<&str>, retry: Option<&str
         ClusterPhase::Failed => WaitStatus::Failed(cluster.describe()),
         _ => WaitStatus::Pending(cluster.describe()),
     }
+}
+
+/// Whether a flow was run for a request.
+fn evaluate_request(cluster: &Cluster, flow: FlowName, request: &str) -> WaitStatus {
+    if lifecycle::is_deleted(cluster) {
+        return WaitStatus::Failed("being deleted".to_owned());
+    }
+    let status = cluster.status.as_ref();
+    let handled = status.and_then(|status| status.requests.get(flow.as_str()));
+    if handled.is_some_and(|handled| handled == request) {
+        return WaitStatus::Met;
+    }
+    if let Some(refusal) = refusal(cluster) {
+        return WaitStatus::Failed(format!("refused: {}", refusal.message));
+    }
+    let retry = cluster.annotations().get(RETRY).map(String::as_str);
+    let has_failed = phase(cluster) == ClusterPhase::Failed
+        && lifecycle::request(cluster, flow) == Some(request)
+        && lifecycle::is_run_of_request(cluster, flow)
+        && !is_retry_pending(cluster, retry);
+    if has_failed {
+        return WaitStatus::Failed(cluster.describe());
+    }
+    WaitStatus::Pending(cluster.describe())
 }
 
 fn evaluate_deletion(cluster: &Cluster) -> WaitStatus {
@@ -219,6 +254,33 @@ mod tests {
         let annotations = stuck.metadata.annotations.get_or_insert_default();
         annotations.insert(outrigger_api::annotation::FORCE.into(), "true".into());
         assert!(!failed(&stuck, &condition));
+    }
+
+    #[test]
+    fn a_request_is_done_when_the_status_has_it_and_fails_with_its_own_run() {
+        let condition = ClusterCondition::Done {
+            flow: FlowName::RenewCertificates,
+            request: "now".to_owned(),
+        };
+        let requested = |status| {
+            let mut cluster = cluster(status);
+            let annotations = cluster.metadata.annotations.get_or_insert_default();
+            let annotation = FlowName::RenewCertificates.request().unwrap();
+            annotations.insert(annotation.to_owned(), "now".to_owned());
+            cluster
+        };
+        let done = requested(json!({"phase": "Running", "requests": {"RenewCertificates": "now"}}));
+        assert_eq!(Cluster::evaluate(Some(&done), &condition), WaitStatus::Met);
+        let before = json!({"name": "RenewCertificates", "run": "2-RenewCertificates-0"});
+        let failed_before =
+            requested(json!({"phase": "Failed", "version": "1.1.0", "flow": before}));
+        assert!(!failed(&failed_before, &condition));
+        let mut own = failed_before;
+        let lifecycle::Next::Run(run) = lifecycle::next(&own, &[], None) else {
+            panic!("nothing is due");
+        };
+        own.status.as_mut().unwrap().flow.as_mut().unwrap().run = run.id;
+        assert!(failed(&own, &condition));
     }
 
     #[test]

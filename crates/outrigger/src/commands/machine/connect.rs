@@ -10,13 +10,23 @@ use outrigger_cluster::Ssh;
 const LIMIT: usize = 50;
 
 /// What was done on a machine.
-pub(super) struct OnMachine<T> {
-    pub(super) name: String,
-    pub(super) result: anyhow::Result<T>,
+pub(crate) struct OnMachine<T> {
+    pub(crate) name: String,
+    pub(crate) result: anyhow::Result<T>,
+}
+
+/// A machine, which is connected to when it is used.
+pub(crate) async fn connect(
+    client: &Client,
+    ssh: &Ssh,
+    machine: &Machine,
+) -> anyhow::Result<outrigger_node::Machine> {
+    let login = outrigger_controller::machine_login(client, machine).await;
+    Ok(ssh.machine(&login.map_err(anyhow::Error::msg)?)?)
 }
 
 /// Does something on each machine, and passes on the results as they arrive.
-pub(super) async fn on_each<T>(
+pub(crate) async fn on_each<T>(
     client: &Client,
     machines: Vec<Machine>,
     work: impl AsyncFn(&outrigger_node::Machine) -> anyhow::Result<T>,
@@ -26,11 +36,7 @@ pub(super) async fn on_each<T>(
     let works = machines.into_iter().map(|machine| {
         let (ssh, work) = (&ssh, &work);
         async move {
-            let result = async {
-                let login = outrigger_controller::machine_login(client, &machine).await;
-                let login = login.map_err(anyhow::Error::msg)?;
-                work(&ssh.machine(&login)?).await
-            };
+            let result = async { work(&connect(client, ssh, &machine).await?).await };
             let name = machine.name_any();
             let result = result.await.with_context(|| format!("machine {name}"));
             OnMachine { name, result }

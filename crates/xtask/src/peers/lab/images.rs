@@ -19,7 +19,7 @@ pub(super) fn make(release: Release, folder: &Path) -> anyhow::Result<()> {
         };
         let mut image = Image::of_program(&reference, release.peer(name)?, &path)?;
         match name {
-            "etcd" => add_etcdctl(release, &mut image)?,
+            "etcd" => add_etcd_tools(release, &mut image)?,
             "kube-proxy" => add_packet_filters(&mut image)?,
             "app" => add_shell(&mut image)?,
             _ => {}
@@ -29,11 +29,12 @@ pub(super) fn make(release: Release, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn add_etcdctl(release: Release, image: &mut Image) -> anyhow::Result<()> {
-    let etcdctl = Content::File(release.peer("etcdctl")?.installed()?);
-    image
-        .files
-        .push(("usr/local/bin/etcdctl".to_owned(), etcdctl));
+/// The tools with which clusters are looked after, as the image of etcd has them.
+fn add_etcd_tools(release: Release, image: &mut Image) -> anyhow::Result<()> {
+    for name in ["etcdctl", "etcdutl"] {
+        let program = Content::File(release.peer(name)?.installed()?);
+        image.files.push((format!("usr/local/bin/{name}"), program));
+    }
     image.folders.push("var/lib/etcd");
     Ok(())
 }

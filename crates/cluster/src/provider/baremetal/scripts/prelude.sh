@@ -55,11 +55,31 @@ node_name() {
   [ -n "$found" ] || { echo "no node has the address $ADDRESS" >&2; return 1; }
   echo "$found"
 }
+# Prints the ids of the containers of a static pod that run. That needs no API server.
+containers() {
+  running=$(ctr -n k8s.io tasks ls)
+  name="labels.\"io.kubernetes.container.name\"==$1"
+  for id in $(ctr -n k8s.io containers ls -q "$name,labels.\"io.kubernetes.pod.namespace\"==kube-system"); do
+    ! printf '%s\n' "$running" | grep -q "^$id .*RUNNING" || echo "$id"
+  done
+}
+# Waits until the API server with an address is ready.
+api_ready() {
+  i=0
+  until [ "$(kubectl --server "$1" get --raw /readyz 2>/dev/null)" = ok ]; do
+    i=$((i + 1))
+    [ $i -lt 240 ] || {
+      echo "the API server $1 is not ready"
+      crictl ps -a 2>/dev/null || :
+      journalctl -u kubelet -n 20 --no-pager -o cat
+      exit 1
+    }
+    sleep 1
+  done
+}
 # Runs etcdctl in the container of etcd. That needs no API server.
 etcdctl() {
-  running=$(ctr -n k8s.io tasks ls)
-  for id in $(ctr -n k8s.io containers ls -q 'labels."io.kubernetes.container.name"==etcd'); do
-    printf '%s\n' "$running" | grep -q "^$id .*RUNNING" || continue
+  for id in $(containers etcd); do
     pki=/etc/kubernetes/pki/etcd
     ctr -n k8s.io tasks exec --exec-id "outrigger-$$" "$id" /usr/local/bin/etcdctl --endpoints https://127.0.0.1:2379 \
       --cacert "$pki/ca.crt" --cert "$pki/healthcheck-client.crt" --key "$pki/healthcheck-client.key" "$@"

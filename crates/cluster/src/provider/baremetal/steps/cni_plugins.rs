@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
+use crate::changes::Change;
 use crate::provider::baremetal::files::{self, Files, Placed};
 use crate::provider::baremetal::work::Work;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
@@ -42,6 +43,18 @@ impl Step for CniPlugins {
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
         async move { (Report::default(), self.install(effect).await) }.boxed()
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        let package = self.package(input);
+        let changes = package.iter().flat_map(|package| {
+            let unpacked = Change::Unpack {
+                package: package.file.name.clone(),
+                folder: "/opt/cni/bin".to_owned(),
+            };
+            [package.change(), unpacked]
+        });
+        changes.collect()
     }
 
     fn copied_bytes(&self, input: &StepInput<'_>) -> u64 {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
+use crate::changes::Change;
 use crate::provider::baremetal::files::{self, Files};
 use crate::provider::baremetal::kubeadm_config::CRI_SOCKET;
 use crate::provider::baremetal::work::Work;
@@ -58,6 +59,25 @@ impl Step for ContainerRuntime {
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
         async move { (Report::default(), self.install(effect).await) }.boxed()
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        let release = self.0.release(input.cluster, input.machine);
+        let package = release.and_then(|release| files::package(release, "containerd"));
+        let copied = package.iter().flat_map(|package| {
+            [
+                package.change(),
+                Change::Unpack {
+                    package: package.file.name.clone(),
+                    folder: "/usr/local".to_owned(),
+                },
+                Change::Write {
+                    path: "/etc/systemd/system/containerd.service".to_owned(),
+                },
+            ]
+        });
+        let written = self.work(input).map(|work| work.changes());
+        copied.chain(written.unwrap_or_default()).collect()
     }
 
     fn copied_bytes(&self, input: &StepInput<'_>) -> u64 {

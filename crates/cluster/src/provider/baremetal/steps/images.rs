@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
+use crate::changes::Change;
 use crate::provider::baremetal::files::{self, Files, Placed};
 use crate::provider::baremetal::work::Work;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
@@ -64,6 +65,16 @@ impl Step for Images {
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
         async move { (Report::default(), self.import(effect).await) }.boxed()
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        let images = self.images(input).unwrap_or_default();
+        let imported = images.iter().map(|image| Change::Import {
+            reference: image.file.name.clone(),
+            size: image.file.size,
+            sha256: image.file.sha256.clone(),
+        });
+        imported.collect()
     }
 
     fn copied_bytes(&self, input: &StepInput<'_>) -> u64 {

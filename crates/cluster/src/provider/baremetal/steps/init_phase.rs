@@ -4,6 +4,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::is_first;
+use crate::changes::Change;
 use crate::lifecycle::installed_version;
 use crate::provider::baremetal::kubeadm_config;
 use crate::provider::baremetal::work::Work;
@@ -46,6 +47,15 @@ impl InitPhase {
 impl Step for InitPhase {
     fn plan(&self, input: &StepInput<'_>) -> Option<StepPlan> {
         self.work(input).map(|work| work.plan())
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        if self.work(input).is_none() {
+            return Vec::new();
+        }
+        let phases = self.0.lines();
+        let commands = phases.map(|phase| format!("kubeadm init phase {phase}"));
+        commands.map(|command| Change::Run { command }).collect()
     }
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {

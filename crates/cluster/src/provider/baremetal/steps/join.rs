@@ -9,6 +9,7 @@ use outrigger_api::machine::MachineRole;
 use serde_json::json;
 
 use super::{control_plane_machine, role};
+use crate::changes::Change;
 use crate::provider::baremetal::kubeadm_config::{self, CRI_SOCKET, Ticket};
 use crate::provider::baremetal::network::endpoint;
 use crate::provider::baremetal::work::Work;
@@ -85,6 +86,15 @@ fn discovery(endpoint: &str, ca: &str) -> String {
 impl Step for Join {
     fn plan(&self, input: &StepInput<'_>) -> Option<StepPlan> {
         self.work(input).map(|work| work.plan())
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        let work = self.work(input);
+        let command = work.map(|work| work.text);
+        command
+            .map(|command| Change::Run { command })
+            .into_iter()
+            .collect()
     }
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
+use crate::changes::Change;
 use crate::provider::baremetal::files::{self, Files, Placed};
 use crate::provider::baremetal::work::Work;
 use crate::steps::digest;
@@ -58,6 +59,11 @@ impl Step for Kubeadm {
             )
         }
         .boxed()
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        let programs = self.programs(input);
+        programs.iter().map(Placed::change).collect()
     }
 
     fn copied_bytes(&self, input: &StepInput<'_>) -> u64 {

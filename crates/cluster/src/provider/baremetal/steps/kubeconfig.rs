@@ -1,4 +1,5 @@
-//! `EnsureKubeconfig`: makes the kubeconfig of the administrator, which the controller keeps in a Secret.
+//! `EnsureKubeconfig` and `EnsureRenewKubeconfig`: make the kubeconfig of the administrator, which the controller keeps in a
+//! Secret.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -11,7 +12,14 @@ use crate::provider::baremetal::work::Work;
 use crate::steps::digest;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
 
-pub(super) struct Kubeconfig;
+/// The machine of which it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kubeconfig {
+    /// The one that initializes the cluster.
+    First,
+    /// Any of the control plane.
+    Any,
+}
 
 impl Kubeconfig {
     async fn read(effect: Effect<'_>) -> Result<RedactedBytes, StepError> {
@@ -32,7 +40,10 @@ impl Kubeconfig {
 
 impl Step for Kubeconfig {
     fn plan(&self, input: &StepInput<'_>) -> Option<StepPlan> {
-        let machine = input.machine.filter(|_| is_first(input))?;
+        let machine = input.machine?;
+        if *self == Self::First && !is_first(input) {
+            return None;
+        }
         Some(StepPlan {
             digest: digest(&[&kubeadm_config::init(input.cluster, machine)]),
             text: "keep the kubeconfig of the administrator".to_owned(),

@@ -6,6 +6,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
 use super::kubeadm::copy_programs;
+use crate::changes::Change;
 use crate::provider::baremetal::files::{self, Files, Placed};
 use crate::provider::baremetal::work::Work;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
@@ -51,6 +52,12 @@ impl Step for Kubelet {
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
         async move { (Report::default(), self.install(effect).await) }.boxed()
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        let programs = self.programs(input);
+        let copied = programs.iter().map(Placed::change);
+        copied.chain(self.work(input).changes()).collect()
     }
 
     fn copied_bytes(&self, input: &StepInput<'_>) -> u64 {

@@ -7,6 +7,7 @@ use futures::future::{BoxFuture, try_join_all};
 use outrigger_api::cluster::PodNetwork;
 
 use super::nodes::{Node, nodes};
+use crate::changes::{Change, written_by};
 use crate::provider::baremetal::network::pod_cidr;
 use crate::provider::baremetal::work::Work;
 use crate::steps::digest;
@@ -61,6 +62,13 @@ impl Step for PodNetworkStep {
             digest: digest(&[&address, pod_cidr(input.cluster)]),
             text: "make a bridge for pods, and routes to and from all machines".to_owned(),
         })
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        if self.plan(input).is_none() {
+            return Vec::new();
+        }
+        written_by(include_str!("../scripts/pod_network.sh"))
     }
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {

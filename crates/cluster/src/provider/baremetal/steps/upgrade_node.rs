@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use outrigger_api::machine::MachineRole;
 
 use super::is_first;
+use crate::changes::Change;
 use crate::provider::baremetal::kubeadm_config;
 use crate::provider::baremetal::work::Work;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
@@ -32,6 +33,15 @@ impl UpgradeNode {
 impl Step for UpgradeNode {
     fn plan(&self, input: &StepInput<'_>) -> Option<StepPlan> {
         self.work(input).map(|work| work.plan())
+    }
+
+    fn changes(&self, input: &StepInput<'_>) -> Vec<Change> {
+        let work = self.work(input);
+        let command = work.map(|work| work.text);
+        command
+            .map(|command| Change::Run { command })
+            .into_iter()
+            .collect()
     }
 
     fn run<'a>(&'a self, effect: Effect<'a>) -> BoxFuture<'a, (Report, Result<(), StepError>)> {
