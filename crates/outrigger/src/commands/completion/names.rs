@@ -207,12 +207,16 @@ mod tests {
         assert_eq!(
             names,
             [
+                "backup",
+                "certificates",
                 "delete",
                 "kubeconfig",
                 "logs",
+                "restore",
                 "retry",
                 "show",
                 "status",
+                "support-bundle",
                 "upgrade"
             ]
         );
