@@ -6,6 +6,7 @@
 mod docker;
 mod layout;
 mod reader;
+mod saved;
 mod tarball;
 mod write;
 
@@ -20,7 +21,8 @@ use crate::manifest::{Descriptor, RawManifest};
 use crate::reference::Reference;
 
 pub(crate) use reader::{Position, Reader};
-pub use write::{SavedImage, save};
+pub use saved::{Layout, LayoutFile, SavedImage};
+pub use write::save;
 
 /// An image of an archive, and its names.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -27,6 +27,7 @@ use crate::upload::Transfer;
 pub use progress::{Progress, Totals};
 pub use source::Source;
 pub use tree::Tree;
+pub(crate) use tree::select;
 
 #[derive(Debug, Clone)]
 pub struct CopyOptions {
@@ -128,7 +129,7 @@ impl Copier {
         let shared = &self.shared;
         let found = source.resolve(&copy.source).await?;
         let repository = found.location.repository();
-        let root = tree::select(
+        let root = select(
             source,
             repository,
             found.manifest,

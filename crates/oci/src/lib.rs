@@ -28,7 +28,7 @@ mod reference;
 mod registry;
 mod upload;
 
-pub use archive::{Archive, ArchivedImage, SavedImage, save};
+pub use archive::{Archive, ArchivedImage, Layout, LayoutFile, SavedImage, save};
 pub use blob::{Blob, MemoryBlob, RemoteBlob};
 pub use client::Client;
 pub use copy::{Copied, Copier, Copy, CopyOptions, Progress, Source, Totals, Tree};

@@ -116,7 +116,7 @@ async fn read_level(
 }
 
 /// Chooses the platforms of an image. One platform is that image itself; several are a smaller index.
-pub(super) async fn select(
+pub(crate) async fn select(
     source: &Source,
     repository: &Repository,
     root: RawManifest,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use outrigger_chart::images::Confidence;
-use outrigger_oci::{Reference, SavedImage, Source, Tree, save};
+use outrigger_oci::{SavedImage, Source, save};
 use serde::Serialize;
 
 use super::images_of::ImagesOf;
@@ -66,12 +66,15 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let images = found.references();
     runtime::run(async {
         let source = Source::Registry(client);
-        let saved: Vec<SavedImage> =
-            stream::iter(images.iter().map(|image| resolve(&source, image)))
-                .buffered(4)
-                .try_collect()
-                .await
-                .map_err(hinted)?;
+        let saved: Vec<SavedImage> = stream::iter(
+            images
+                .iter()
+                .map(|image| SavedImage::resolve(&source, image, &[])),
+        )
+        .buffered(4)
+        .try_collect()
+        .await
+        .map_err(hinted)?;
         save(&source, &saved, &args.file).await.map_err(hinted)?;
         let rows: Vec<Saved> = saved.iter().map(Saved::from).collect();
         printer.list(args.output.output, &rows)?;
@@ -80,16 +83,5 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             note(&format!("{}, {}", args.file.display(), Size::from(size)));
         }
         Ok(ExitCode::SUCCESS)
-    })
-}
-
-async fn resolve(source: &Source, image: &Reference) -> Result<SavedImage, outrigger_oci::Error> {
-    let found = source.resolve(image).await?;
-    let repository = found.location.repository().clone();
-    let tree = Tree::read(source, &repository, found.manifest).await?;
-    Ok(SavedImage {
-        name: image.clone(),
-        repository,
-        tree,
     })
 }
