@@ -22,6 +22,7 @@ mod write;
 pub use chunk::{ChunkError, MIN_CHUNK};
 pub use error::{Error, Refused};
 pub use input::Input;
+pub(crate) use output::{chunk_path, folder_of, temporary_file};
 pub use read::{Discard, Reader, Sink};
 pub(crate) use write::{Documents, Writer};
 pub use write::{Written, resign};

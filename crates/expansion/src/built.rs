@@ -7,10 +7,12 @@ use std::sync::Arc;
 use outrigger_oci::Digest;
 
 use crate::archive::{self, Input, Reader, Sink};
+use crate::finding::Finding;
 use crate::layout::{self, IMAGES};
 use crate::lock::{EntryKind, Lock, LockedEntry};
+use crate::package::Package;
 use crate::progress::Progress;
-use crate::root::Root;
+use crate::root::{Root, title};
 use crate::scan::{
     self, Content, Entry, File, ImageArchive, MAX_FILE_BYTES, MAX_TOTAL_BYTES, Scanned, scan,
 };
@@ -92,10 +94,26 @@ pub fn open(
     let mut sink = ScanSink::new(path, &built.root);
     reader.read(base, &mut sink)?;
     let scanned = sink.finish(&built.lock);
+    check_name(path, &built.root, &scanned)?;
     Ok(Opened {
         scanned,
         built: Some(built),
     })
+}
+
+/// What is shown and signed is the name of the root document, and what is installed is that of the definition.
+fn check_name(path: &Path, root: &Root, scanned: &Scanned) -> Result<(), archive::Error> {
+    let (package, findings) = Package::read(scanned);
+    // A definition that cannot be read is a finding.
+    let is_other = package.name != root.name || package.version != root.version;
+    if is_other && !findings.iter().any(Finding::is_fatal) {
+        return Err(archive::Error::OtherName {
+            path: path.to_owned(),
+            root: root.title(),
+            definition: title(&package.name, package.version.as_deref()),
+        });
+    }
+    Ok(())
 }
 
 /// Opens the base of a delta, which must be built.

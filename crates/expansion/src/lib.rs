@@ -6,10 +6,11 @@
 //! folder, images ─build::plan→ Plan ─write→ built package
 //! ```
 //!
-//! `scan`, `archive`, `build` and `extract` access the file system, and `build` registries. Everything else is pure. Nothing
+//! `scan`, `archive`, `build`, `extract` and `artifact` access the file system, `build` and `artifact` registries. Everything else is pure. Nothing
 //! is executed, installed or sent: that is for the installer, which does not exist yet.
 
 pub mod archive;
+pub mod artifact;
 pub mod build;
 mod built;
 pub mod combine;

@@ -98,7 +98,7 @@ impl Base {
     }
 }
 
-fn title(name: &str, version: Option<&str>) -> String {
+pub(crate) fn title(name: &str, version: Option<&str>) -> String {
     match version {
         Some(version) => format!("{name} {version}"),
         None => name.to_owned(),

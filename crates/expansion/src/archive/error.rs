@@ -65,6 +65,12 @@ pub enum Error {
         size: u64,
         limit: u64,
     },
+    #[error("{}: the root document names package {root}, and expansion.yaml {definition}", path.display())]
+    OtherName {
+        path: PathBuf,
+        root: String,
+        definition: String,
+    },
     #[error("the files of {} that are checked have more than {limit} bytes", path.display())]
     TooLarge { path: PathBuf, limit: u64 },
     #[error("{} is a delta of package {base}, which is needed to read it", path.display())]

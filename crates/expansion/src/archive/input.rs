@@ -109,6 +109,14 @@ impl Input {
         self.length == 0
     }
 
+    /// The file, or the chunks in order.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match &self.kind {
+            Kind::File => vec![self.path.clone()],
+            Kind::Chunks(chunks) => chunks.iter().map(|chunk| chunk.path.clone()).collect(),
+        }
+    }
+
     /// Whether the package is in one file.
     pub(super) fn is_file(&self) -> bool {
         matches!(self.kind, Kind::File)

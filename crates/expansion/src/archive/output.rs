@@ -29,13 +29,9 @@ struct OutputFile {
 impl Output {
     /// Begins a package. Nothing has the name of the target until `finish`.
     pub(super) fn create(target: &Path, chunk_size: Option<u64>) -> io::Result<Self> {
-        let folder = target
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or_else(|| Path::new(".")).to_owned();
         let mut output = Self {
             target: target.to_owned(),
-            folder,
+            folder: folder_of(target).to_owned(),
             chunk_content: chunk_size.map(|size| size.saturating_sub(HEADER as u64).max(1)),
             files: Vec::new(),
         };
@@ -48,12 +44,7 @@ impl Output {
             let message = format!("the package would have more than {MAX_CHUNKS} chunks");
             return Err(io::Error::other(message));
         }
-        // Others may read the package if the user's umask allows it.
-        let permissions = std::fs::Permissions::from_mode(0o666);
-        let mut file = tempfile::Builder::new()
-            .prefix(".outrigger-expansion-")
-            .permissions(permissions)
-            .tempfile_in(&self.folder)?;
+        let mut file = temporary_file(&self.folder)?;
         if self.chunk_content.is_some() {
             file.write_all(&[b' '; HEADER])?;
         }
@@ -99,8 +90,25 @@ impl Output {
     }
 }
 
+/// A temporary file that others may read if the user's umask allows it.
+pub(crate) fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
+    let permissions = std::fs::Permissions::from_mode(0o666);
+    tempfile::Builder::new()
+        .prefix(".outrigger-expansion-")
+        .permissions(permissions)
+        .tempfile_in(folder)
+}
+
+/// The folder of a file.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or_else(|| Path::new("."))
+}
+
 /// `demo.tar.zst.001`
-fn chunk_path(target: &Path, number: u32) -> PathBuf {
+pub(crate) fn chunk_path(target: &Path, number: u32) -> PathBuf {
     let mut name = target.as_os_str().to_owned();
     name.push(format!(".{number:03}"));
     PathBuf::from(name)

@@ -1,6 +1,6 @@
 //! The files of a package, with their digests, and where their content is.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use outrigger_oci::{Algorithm, Digest};
@@ -50,7 +50,11 @@ fn plan_file(folder: &Path, path: String, file: scan::File) -> Result<PlannedFil
         }
         scan::Content::NotRead | scan::Content::TooLarge => {
             let on_disk = folder.join(&path);
-            let (digest, size) = digest_of(&on_disk)?;
+            let described = digest_of(&on_disk);
+            let (digest, size) = described.map_err(|source| Error::Io {
+                path: on_disk.clone(),
+                source,
+            })?;
             (digest, size, FileContent::Path(on_disk))
         }
     };
@@ -76,16 +80,13 @@ fn mode_of(path: &str, mode: u32) -> u32 {
     }
 }
 
-fn digest_of(path: &Path) -> Result<(Digest, u64), Error> {
-    let failed = |source| Error::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let mut file = fs_err::File::open(path).map_err(failed)?;
+/// The digest and the size of a file.
+pub(crate) fn digest_of(path: &Path) -> io::Result<(Digest, u64)> {
+    let mut file = fs_err::File::open(path)?;
     let mut hasher = Algorithm::Sha256.hasher();
     let (mut buffer, mut size) = (vec![0; PIECE], 0);
     loop {
-        let read = file.read(&mut buffer).map_err(failed)?;
+        let read = file.read(&mut buffer)?;
         if read == 0 {
             return Ok((hasher.finish(), size));
         }

@@ -172,6 +172,7 @@ impl Writing {
             }
         }
         self.progress.add(bytes.len() as u64);
+        self.written(self.progress.check())?;
         self.written(writer.data(bytes))
     }
 

@@ -150,6 +150,10 @@ const DOCUMENTS: &[Case] = &[
     ("root-with-an-invalid-platform", |forged| {
         forged.root["platforms"] = json!(["amd64"]);
     }),
+    ("root-with-another-name", |forged| {
+        forged.root["name"] = json!("trusted");
+        forged.root["version"] = json!("1.0.0");
+    }),
     ("root-twice", |forged| {
         forged.after_root.push(entry(".outrigger/root.json", b"{}"));
     }),
@@ -392,6 +396,16 @@ fn files_of_other_kinds_are_not_called_damaged() {
     assert!(not_built(&text).starts_with("a is damaged or truncated"));
     let empty = zstd::encode_all(&b""[..], 1).unwrap();
     assert_eq!(not_built(&empty), "a is not a built package: it is empty");
+    // A window of 128 MiB, which no package needs.
+    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(27).unwrap();
+    std::io::Write::write_all(&mut encoder, b"text").unwrap();
+    fs_err::write(&path, encoder.finish().unwrap()).unwrap();
+    assert!(
+        found(&path).contains("requires too much memory"),
+        "{}",
+        found(&path)
+    );
     let tar = zstd::encode_all(&[1; 1024][..], 1).unwrap();
     assert_eq!(not_built(&tar), "a is not a built package: it is not a tar");
 }

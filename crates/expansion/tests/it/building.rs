@@ -3,11 +3,12 @@
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 
-use outrigger_expansion::build::{BuildOptions, Error};
+use outrigger_expansion::build::{BuildOptions, Error, WriteOptions, plan};
 use outrigger_expansion::{EntryKind, Package, scan, verify};
+use outrigger_oci::{Client, Options};
 
 use crate::corpus::listing;
-use crate::sample::{Sample, build_folder, extract_to, open_package, progress, reader};
+use crate::sample::{Sample, block_on, build_folder, extract_to, open_package, progress, reader};
 
 #[test]
 fn the_same_folder_is_the_same_bytes_and_extracting_it_loses_nothing() {
@@ -179,7 +180,26 @@ fn a_damaged_package_is_not_extracted() {
     assert_eq!(left, ["a.tar.zst", "sample"]);
 }
 
-/// What is canceled stops at its next bytes.
+/// What is canceled stops at its next bytes, and leaves nothing.
+#[test]
+fn building_can_be_canceled() {
+    let sample = Sample::new();
+    let target = sample.path("a.tar.zst");
+    let error = block_on(async {
+        let client = Client::new(Options::default());
+        let plan = plan(&sample.source(), &client, &BuildOptions::default()).await;
+        let canceled = progress();
+        canceled.cancel();
+        let written = plan
+            .unwrap()
+            .write(&target, WriteOptions::default(), &canceled);
+        written.await.unwrap_err()
+    });
+    assert!(matches!(error, Error::Write { .. }), "{error}");
+    assert_eq!(fs_err::read_dir(sample.folder.path()).unwrap().count(), 1);
+}
+
+/// The same when it is read.
 #[test]
 fn reading_can_be_canceled() {
     let sample = Sample::new();

@@ -17,6 +17,8 @@ mod merge;
 mod merge_config;
 mod new;
 mod opening;
+mod pull;
+mod push;
 mod sign;
 mod verify;
 
@@ -49,6 +51,12 @@ pub(crate) enum Verb {
     /// Make one package of two
     #[command(after_help = merge::EXAMPLES)]
     Merge(Box<merge::Args>),
+    /// Pull a built package from a registry
+    #[command(after_help = pull::EXAMPLES)]
+    Pull(pull::Args),
+    /// Push a built package to a registry
+    #[command(after_help = push::EXAMPLES)]
+    Push(push::Args),
     /// Sign a built package
     #[command(after_help = sign::EXAMPLES)]
     Sign(sign::Args),
@@ -76,6 +84,8 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
         Verb::Extract(args) => extract::run(args, printer),
         Verb::Keygen(args) => keygen::run(args, printer),
         Verb::Merge(args) => merge::run(args, printer),
+        Verb::Pull(args) => pull::run(args, printer),
+        Verb::Push(args) => push::run(args, printer),
         Verb::Sign(args) => sign::run(args, printer),
         Verb::Verify(args) => verify::run(args, printer),
         Verb::New(args) => new::run(args, printer),

@@ -34,6 +34,8 @@ fn each_verb_has_help_with_an_example() {
         "extract",
         "keygen",
         "merge",
+        "pull",
+        "push",
         "sign",
         "verify",
     ] {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use outrigger_expansion::archive::Reader;
 use outrigger_expansion::{Built, Opened, Progress, open};
+use tokio::time::timeout;
 
 use crate::commands::progress_line::{self, bytes_line};
 use crate::commands::runtime;
@@ -14,7 +15,10 @@ use crate::commands::size::Size;
 use crate::plural::counted;
 use crate::report::{hinted, note};
 
-/// The package of a command that reads it.
+/// How long an interrupted command may clean up.
+const CLEAN_UP: Duration = Duration::from_secs(10);
+
+/// The base of a delta that a command reads.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct BaseFlag {
     /// Package that a delta was built from
@@ -75,11 +79,16 @@ pub(super) fn writing<T>(
         let interrupted = runtime::shutdown_signal(None)?;
         let line = |elapsed| line(&progress, elapsed);
         let work = progress_line::shown(line, work(Arc::clone(&progress)));
+        let mut work = Box::pin(work);
         tokio::select! {
-            result = Box::pin(work) => result,
+            result = &mut work => result,
             () = interrupted => {
                 progress.cancel();
-                Err(anyhow!("interrupted; nothing was written"))
+                match timeout(CLEAN_UP, work).await {
+                    // It was complete already.
+                    Ok(Ok(result)) => Ok(result),
+                    Ok(Err(_)) | Err(_) => Err(anyhow!("interrupted; nothing was written")),
+                }
             }
         }
     })
