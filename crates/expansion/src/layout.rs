@@ -29,13 +29,29 @@ const TOP: [(&str, Top); 13] = [
     ("operator", Top::Operator),
     ("images.tar.gz", Top::Images),
     ("images.tar", Top::Images),
-    ("images", Top::Images),
+    (IMAGES, Top::Images),
     ("README.md", Top::Document),
     ("LICENSE", Top::Document),
 ];
 
+/// The folder of an OCI layout.
+pub(crate) const IMAGES: &str = "images";
+
 /// Where the images may be. The first is that of TKEStack.
-pub(crate) const IMAGE_ARCHIVES: [&str; 3] = ["images.tar.gz", "images.tar", "images"];
+pub(crate) const IMAGE_ARCHIVES: [&str; 3] = ["images.tar.gz", "images.tar", IMAGES];
+
+/// What describes a built package itself. It is not part of the folder that the package was built from.
+pub(crate) const ROOT: &str = ".outrigger/root.json";
+pub(crate) const SIGNATURES: &str = ".outrigger/signatures.json";
+pub(crate) const LOCK: &str = ".outrigger/lock.json";
+
+/// The longest path of a built package.
+pub(crate) const MAX_PATH: usize = 1024;
+
+/// Whether a path is reserved for what describes a built package.
+pub(crate) fn is_metadata(path: &str) -> bool {
+    path.split('/').next() == Some(".outrigger")
+}
 
 /// What the first component of a path is.
 pub(crate) fn top(path: &str) -> Option<Top> {

@@ -21,14 +21,34 @@ use crate::scan::Scanned;
 struct Subject<'s> {
     scanned: &'s Scanned,
     package: &'s Package,
+    missing_images: MissingImages,
+}
+
+/// What it means that the archive of a package lacks images of its list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MissingImages {
+    /// They cannot be loaded where there is no internet.
+    Wrong,
+    /// They are fetched when the package is built.
+    Fetched,
 }
 
 /// All findings of a package, in the order of files and lines.
 pub fn verify(scanned: &Scanned) -> Vec<Finding> {
+    findings(scanned, MissingImages::Wrong)
+}
+
+/// All findings of a folder that a package is built from: its archive may lack images.
+pub fn verify_sources(scanned: &Scanned) -> Vec<Finding> {
+    findings(scanned, MissingImages::Fetched)
+}
+
+fn findings(scanned: &Scanned, missing_images: MissingImages) -> Vec<Finding> {
     let (package, mut findings) = Package::read(scanned);
     let subject = Subject {
         scanned,
         package: &package,
+        missing_images,
     };
     entries::check(scanned, &mut findings);
     // Without a definition, every file would be reported as not listed.

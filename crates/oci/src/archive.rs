@@ -7,6 +7,7 @@ mod docker;
 mod layout;
 mod metered;
 mod reader;
+mod saved;
 mod tarball;
 mod write;
 
@@ -21,7 +22,8 @@ use crate::manifest::{Descriptor, RawManifest};
 use crate::reference::Reference;
 
 pub(crate) use reader::{Position, Reader};
-pub use write::{SavedImage, save};
+pub use saved::{Layout, LayoutFile, SavedImage};
+pub use write::save;
 
 /// An image of an archive, and its names.
 #[derive(Debug, Clone, PartialEq, Eq)]

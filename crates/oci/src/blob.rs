@@ -34,8 +34,16 @@ pub struct Blob {
 #[derive(Debug)]
 enum Source {
     Remote(Box<RemoteBlob>),
-    File(FileBlob),
+    Archived(FileBlob),
+    File(WholeFile),
     Memory(MemoryBlob),
+}
+
+/// A file that is a blob as it is.
+#[derive(Debug)]
+struct WholeFile {
+    path: PathBuf,
+    file: Option<fs_err::File>,
 }
 
 /// The content of a small blob.
@@ -104,13 +112,19 @@ impl Blob {
         let reader = None;
         Self::new(
             descriptor,
-            Source::File(FileBlob {
+            Source::Archived(FileBlob {
                 path,
                 start,
                 position,
                 reader,
             }),
         )
+    }
+
+    /// A whole file, as it is.
+    pub fn file(path: PathBuf, descriptor: &Descriptor) -> Self {
+        let file = None;
+        Self::new(descriptor, Source::File(WholeFile { path, file }))
     }
 
     pub fn memory(bytes: impl Into<Bytes>, descriptor: &Descriptor) -> Self {
@@ -143,7 +157,8 @@ impl Blob {
         let descriptor = &self.check.what;
         let chunk = match &mut self.source {
             Source::Remote(remote) => remote.next(descriptor, position).await?,
-            Source::File(file) => file.next(descriptor, position).await?,
+            Source::Archived(file) => file.next(descriptor, position).await?,
+            Source::File(file) => file.next(position).await?,
             Source::Memory(memory) => memory.next(),
         };
         let Some(chunk) = chunk else {
@@ -163,7 +178,8 @@ impl Blob {
         self.check.position = position.min(self.check.hashed);
         match &mut self.source {
             Source::Remote(remote) => remote.response = None,
-            Source::File(file) => file.reader = None,
+            Source::Archived(file) => file.reader = None,
+            Source::File(file) => file.file = None,
             Source::Memory(memory) => {
                 memory.position = usize::try_from(self.check.position).unwrap_or(usize::MAX);
             }
@@ -374,6 +390,31 @@ impl FileBlob {
     }
 }
 
+impl WholeFile {
+    async fn next(&mut self, position: u64) -> Result<Option<Bytes>, Error> {
+        let (path, file) = (self.path.clone(), self.file.take());
+        let read = tokio::task::spawn_blocking(move || {
+            use std::io::{Read as _, Seek as _};
+            let read = || {
+                let mut file = if let Some(file) = file {
+                    file
+                } else {
+                    let mut file = fs_err::File::open(&path)?;
+                    file.seek(std::io::SeekFrom::Start(position))?;
+                    file
+                };
+                let mut chunk = Vec::with_capacity(CHUNK);
+                (&mut file).take(CHUNK as u64).read_to_end(&mut chunk)?;
+                Ok((Bytes::from(chunk), file))
+            };
+            read().map_err(|error| Error::io(&path, error))
+        });
+        let (chunk, file) = read.await.unwrap_or(Err(Error::Canceled))?;
+        self.file = Some(file);
+        Ok((!chunk.is_empty()).then_some(chunk))
+    }
+}
+
 fn read_chunk(
     path: &std::path::Path,
     shared: &Position,
@@ -452,14 +493,21 @@ mod tests {
             .map(|index| u8::try_from(index % 251).unwrap())
             .collect();
         fs_err::write(&path, [&b"head"[..], &content, b"tail"].concat()).unwrap();
-        let mut blob = Blob::archived(path, Position::default(), 4, &descriptor(&content));
-        let first = blob.next().await.unwrap().unwrap();
-        assert_eq!(first.len(), CHUNK);
-        blob.seek(10);
-        let mut again = Vec::new();
-        while let Some(chunk) = blob.next().await.unwrap() {
-            again.extend_from_slice(&chunk);
+        let whole = folder.path().join("whole");
+        fs_err::write(&whole, &content).unwrap();
+        let what = descriptor(&content);
+        for mut blob in [
+            Blob::archived(path, Position::default(), 4, &what),
+            Blob::file(whole, &what),
+        ] {
+            let first = blob.next().await.unwrap().unwrap();
+            assert_eq!(first.len(), CHUNK);
+            blob.seek(10);
+            let mut again = Vec::new();
+            while let Some(chunk) = blob.next().await.unwrap() {
+                again.extend_from_slice(&chunk);
+            }
+            assert!(again == content[10..]);
         }
-        assert!(again == content[10..]);
     }
 }

@@ -146,7 +146,7 @@ impl Copier {
         let location = &found.location;
         let repository = location.repository();
         let platforms = &shared.options.platforms;
-        let root = tree::select(source, repository, found.manifest, platforms).await?;
+        let root = source.select(repository, found.manifest, platforms).await?;
         let target = match (&copy.target.digest(), copy.target.tag()) {
             (Some(_), None) => copy.target.repository().with_digest(root.digest.clone()),
             (_, Some(tag)) => copy.target.repository().with_tag(tag)?,

@@ -33,7 +33,7 @@ mod reference;
 mod registry;
 mod upload;
 
-pub use archive::{Archive, ArchivedImage, SavedImage, save};
+pub use archive::{Archive, ArchivedImage, Layout, LayoutFile, SavedImage, save};
 pub use blob::{Blob, MemoryBlob, RemoteBlob};
 pub use client::Client;
 pub use copy::{Attached, Copied, Copier, Copy, CopyOptions, Progress, Source, Totals, Tree};

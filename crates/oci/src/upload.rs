@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// Sends a blob, and reports the bytes that were sent.
-    pub(crate) async fn upload(
+    pub async fn upload(
         &self,
         to: &Repository,
         mut blob: Blob,

@@ -19,6 +19,7 @@ pub(crate) mod machine;
 mod mirror_flags;
 mod oci_chart;
 pub(crate) mod plugin;
+mod progress_line;
 pub(crate) mod provider;
 pub(crate) mod registry;
 mod registry_flags;

@@ -8,8 +8,8 @@ use std::error::Error as _;
 use outrigger_chart::images::{Confidence, ImageUse};
 use outrigger_oci::{InvalidReference, Reference};
 
-use super::Subject;
 use super::charts::ChartImages;
+use super::{MissingImages, Subject};
 use crate::definition::DEFINITION;
 use crate::finding::Finding;
 use crate::layout::IMAGE_ARCHIVES;
@@ -116,8 +116,9 @@ fn check_operator(subject: Subject<'_>, listed: &Listed, findings: &mut Vec<Find
 fn check_archive(subject: Subject<'_>, listed: &Listed, findings: &mut Vec<Finding>) {
     check_repeated_archives(subject, findings);
     let Some(archive) = &subject.scanned.archive else {
-        if !listed.is_empty() && !subject.package.definition.images_loaded {
-            let hint = "`outrigger image save` writes images.tar.gz; `images_loaded: true` says that the registry has the images";
+        let is_wrong = subject.missing_images == MissingImages::Wrong;
+        if is_wrong && !listed.is_empty() && !subject.package.definition.images_loaded {
+            let hint = "`outrigger expansion build` fetches them; `images_loaded: true` says that the registry has the images";
             let message = "the package has no archive of its images";
             findings.push(Finding::warning(DEFINITION, message).hint(hint));
         }
@@ -129,7 +130,7 @@ fn check_archive(subject: Subject<'_>, listed: &Listed, findings: &mut Vec<Findi
         findings.push(Finding::fatal(path, message));
     }
     match &archive.images {
-        Ok(names) => compare(path, names, listed, findings),
+        Ok(names) => compare(path, names, listed, subject.missing_images, findings),
         Err(error) => findings.push(Finding::fatal(path, error)),
     }
 }
@@ -154,7 +155,13 @@ fn check_repeated_archives(subject: Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn compare(path: &str, names: &[String], listed: &Listed, findings: &mut Vec<Finding>) {
+fn compare(
+    path: &str,
+    names: &[String],
+    listed: &Listed,
+    missing_images: MissingImages,
+    findings: &mut Vec<Finding>,
+) {
     let mut archived = BTreeSet::new();
     for name in names {
         match full_name(name) {
@@ -165,7 +172,7 @@ fn compare(path: &str, names: &[String], listed: &Listed, findings: &mut Vec<Fin
         }
     }
     for (reference, line) in listed {
-        if !archived.contains(reference) {
+        if missing_images == MissingImages::Wrong && !archived.contains(reference) {
             let message = format!("images: {reference} is listed, but {path} does not contain it");
             findings.push(Finding::fatal(DEFINITION, message).at(*line));
         }

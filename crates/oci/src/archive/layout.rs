@@ -127,15 +127,18 @@ fn read(archive: &mut Archive, index: &[u8], content: &mut ReadFn<'_>) -> Result
             ));
         }
     }
-    archive.images = roots.iter().map(image).collect();
+    archive.images = roots.iter().map(ArchivedImage::of_index_entry).collect();
     Ok(())
 }
 
-pub(super) fn image(root: &Descriptor) -> ArchivedImage {
-    let annotations = root.annotations.as_ref();
-    let name = NAMES.iter().find_map(|key| annotations?.get(*key)).cloned();
-    ArchivedImage {
-        names: name.into_iter().collect(),
-        digest: root.digest.clone(),
+impl ArchivedImage {
+    /// The image that an entry of the index of a layout describes.
+    pub fn of_index_entry(root: &Descriptor) -> Self {
+        let annotations = root.annotations.as_ref();
+        let name = NAMES.iter().find_map(|key| annotations?.get(*key)).cloned();
+        Self {
+            names: name.into_iter().collect(),
+            digest: root.digest.clone(),
+        }
     }
 }

@@ -1,35 +1,16 @@
 //! Writes images as an OCI layout: a tar (plain, `.gz` or `.zst`) or a folder. The same images yield the same bytes.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::invalid;
-use super::layout::{NAMES, image, read_limited};
+use super::saved::{Layout, LayoutFile, SavedImage};
 use crate::blob::Blob;
-use crate::copy::{Progress, Source, Tree};
+use crate::copy::{Progress, Source};
 use crate::error::Error;
-use crate::manifest::{Descriptor, Manifest, OCI_INDEX};
-use crate::reference::{Reference, Repository};
 use crate::upload::Transfer;
-
-/// An image to save: its name in the archive, where it is, and its manifests. Referrers have no name.
-#[derive(Debug, Clone)]
-pub struct SavedImage {
-    pub name: Option<Reference>,
-    pub repository: Repository,
-    pub tree: Tree,
-}
-
-/// Content of the archive.
-enum Content {
-    Bytes(Vec<u8>),
-    Blob(Box<(Repository, Descriptor)>),
-}
 
 /// Saves images to a file, or to a folder if `path` is one or ends with a slash. A folder is extended: the images and blobs
 /// that it has are kept, also by several processes at a time.
@@ -39,19 +20,21 @@ pub async fn save(
     path: &Path,
     progress: &Progress,
 ) -> Result<(), Error> {
-    let layout = Layout::new(images);
-    progress.expect(layout.blobs().map(|blob| blob.size).sum());
+    let mut layout = Layout::default();
+    for image in images {
+        layout.add(source, image);
+    }
+    progress.expect(layout.blob_size());
     if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-        return save_folder(source, layout, path, progress).await;
+        return save_folder(layout, path, progress).await;
     }
-    let mut files = layout.content;
-    for (name, bytes) in layout.index.files() {
-        files.insert(name.to_owned(), Content::Bytes(bytes));
-    }
+    let mut files = layout.index_files();
+    files.extend(layout.content.into_values());
+    files.sort_by(|a, b| a.name.cmp(&b.name));
     let (sender, receiver) = mpsc::channel(4);
     let target = path.to_owned();
     let writing = tokio::task::spawn_blocking(move || write_tar(&target, receiver));
-    let reading = read(source, files, &sender, progress).await;
+    let reading = read(files, &sender, progress).await;
     if reading.is_ok() {
         // Without this, the writer knows that the archive is incomplete.
         let _ = sender.send(Part::End).await;
@@ -65,124 +48,6 @@ pub async fn save(
     }
 }
 
-/// The files of a layout.
-struct Layout {
-    /// Manifests and blobs, by name, so that their order does not depend on that of the images
-    content: BTreeMap<String, Content>,
-    index: LayoutIndex,
-}
-
-/// The images of a layout by name.
-#[derive(Default)]
-struct LayoutIndex {
-    roots: BTreeMap<String, Descriptor>,
-    /// Entries of the index of `docker save`
-    docker: BTreeMap<String, Value>,
-}
-
-impl Layout {
-    fn new(images: &[SavedImage]) -> Self {
-        let mut content = BTreeMap::new();
-        let mut index = LayoutIndex::default();
-        for image in images {
-            index.add(image);
-            for manifest in image.tree.children().chain([image.tree.root()]) {
-                content.insert(
-                    file_name(&manifest.descriptor()),
-                    Content::Bytes(manifest.bytes.clone()),
-                );
-            }
-            for blob in image.tree.blobs() {
-                let remote = || Content::Blob(Box::new((image.repository.clone(), blob.clone())));
-                content.entry(file_name(blob)).or_insert_with(remote);
-            }
-        }
-        Self { content, index }
-    }
-
-    fn blobs(&self) -> impl Iterator<Item = &Descriptor> {
-        self.content.values().filter_map(|content| match content {
-            Content::Blob(content) => Some(&content.1),
-            Content::Bytes(_) => None,
-        })
-    }
-}
-
-impl LayoutIndex {
-    fn add(&mut self, image: &SavedImage) {
-        let root = image.tree.root();
-        let mut descriptor = root.descriptor();
-        let Some(name) = &image.name else {
-            self.roots.insert(root.digest.to_string(), descriptor);
-            return;
-        };
-        let name = name.to_string();
-        let names = NAMES.iter().map(|key| ((*key).to_owned(), name.clone()));
-        descriptor.annotations = Some(names.collect());
-        // Docker rejects archives with an entry whose layers are not those of a file system, as those of signatures.
-        let mut layers = root.parsed.layers.iter().flatten();
-        let is_image = layers.all(|layer| layer.media_type.contains("tar"));
-        if let Some(config) = root.parsed.config.as_ref().filter(|_| is_image) {
-            let layers: Vec<String> = root.parsed.layers.iter().flatten().map(file_name).collect();
-            let entry = json!({"Config": file_name(config), "RepoTags": [name], "Layers": layers});
-            self.docker.insert(name.clone(), entry);
-        }
-        self.roots.insert(name, descriptor);
-    }
-
-    /// Adds the images of the folder that have other names.
-    fn extend_from(&mut self, folder: &Path) -> Result<(), Error> {
-        let path = folder.join("index.json");
-        let bytes = read_limited(&path)?;
-        if bytes.is_none() && path.exists() {
-            return Err(invalid(folder, "its index.json is too large to extend"));
-        }
-        if let Some(bytes) = bytes {
-            let index = Manifest::parse(&bytes, Some(OCI_INDEX))
-                .map_err(|error| invalid(folder, format!("index.json: {error}")))?;
-            for root in index.children() {
-                // Images without a name are kept by their digest.
-                let name = image(root).names.pop();
-                let name = name.unwrap_or_else(|| root.digest.to_string());
-                self.roots.entry(name).or_insert_with(|| root.clone());
-            }
-        }
-        if let Some(bytes) = read_limited(&folder.join("manifest.json"))? {
-            let entries: Vec<Value> = serde_json::from_slice(&bytes)
-                .map_err(|error| invalid(folder, format!("manifest.json: {error}")))?;
-            for entry in entries {
-                let name = entry["RepoTags"][0].as_str().unwrap_or_default().to_owned();
-                if self.roots.contains_key(&name) {
-                    self.docker.entry(name).or_insert(entry);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The files of the index; `index.json` is last.
-    fn files(&self) -> [(&'static str, Vec<u8>); 3] {
-        let roots: Vec<&Descriptor> = self.roots.values().collect();
-        let docker: Vec<&Value> = self.docker.values().collect();
-        let index = json!({"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": roots});
-        [
-            ("oci-layout", text(&json!({"imageLayoutVersion": "1.0.0"}))),
-            // `docker load` of versions before 25 reads this file, and does not know indexes.
-            ("manifest.json", text(&json!(docker))),
-            ("index.json", text(&index)),
-        ]
-    }
-}
-
-fn text(value: &Value) -> Vec<u8> {
-    value.to_string().into_bytes()
-}
-
-fn file_name(descriptor: &Descriptor) -> String {
-    let digest = &descriptor.digest;
-    format!("blobs/{}/{}", digest.algorithm().name(), digest.hex())
-}
-
 enum Part {
     File { name: String, size: u64 },
     Data(Bytes),
@@ -190,32 +55,21 @@ enum Part {
 }
 
 async fn read(
-    source: &Source,
-    files: BTreeMap<String, Content>,
+    files: Vec<LayoutFile>,
     sender: &mpsc::Sender<Part>,
     progress: &Progress,
 ) -> Result<(), Error> {
     let send = |part| async { sender.send(part).await.map_err(|_| Error::Canceled) };
-    for (name, content) in files {
-        match content {
-            Content::Bytes(bytes) => {
-                let size = bytes.len() as u64;
-                send(Part::File { name, size }).await?;
-                send(Part::Data(bytes.into())).await?;
+    for file in files {
+        let mut content = file.open()?;
+        let is_blob = file.is_blob();
+        let (name, size) = (file.name, file.size);
+        send(Part::File { name, size }).await?;
+        while let Some(chunk) = content.next().await? {
+            if is_blob {
+                progress.transferred(chunk.len() as u64);
             }
-            Content::Blob(content) => {
-                let (repository, blob) = *content;
-                send(Part::File {
-                    name,
-                    size: blob.size,
-                })
-                .await?;
-                let mut content = source.blob(&repository, &blob)?;
-                while let Some(chunk) = content.next().await? {
-                    progress.transferred(chunk.len() as u64);
-                    send(Part::Data(chunk)).await?;
-                }
-            }
+            send(Part::Data(chunk)).await?;
         }
     }
     Ok(())
@@ -312,27 +166,16 @@ impl Write for Output {
 }
 
 /// Writes the files of a layout. Blobs that exist with their size are kept; `index.json` comes last.
-async fn save_folder(
-    source: &Source,
-    layout: Layout,
-    folder: &Path,
-    progress: &Progress,
-) -> Result<(), Error> {
-    for (name, content) in layout.content {
+async fn save_folder(layout: Layout, folder: &Path, progress: &Progress) -> Result<(), Error> {
+    for (name, file) in layout.content {
         let path = folder.join(&name);
-        match content {
-            Content::Bytes(bytes) => write_file(path, FileContent::Bytes(bytes), progress).await?,
-            Content::Blob(content)
-                if fs_err::metadata(&path).is_ok_and(|found| found.len() == content.1.size) =>
-            {
-                progress.blob_done(Transfer::Skipped, content.1.size, 0);
-            }
-            Content::Blob(content) => {
-                let (repository, blob) = *content;
-                let blob = source.blob(&repository, &blob)?;
-                write_file(path, FileContent::Blob(Box::new(blob)), progress).await?;
-            }
+        let is_there = || fs_err::metadata(&path).is_ok_and(|found| found.len() == file.size);
+        if file.is_blob() && is_there() {
+            progress.blob_done(Transfer::Skipped, file.size, 0);
+            continue;
         }
+        let progress = file.is_blob().then_some(progress);
+        write_file(path, file.open()?, progress).await?;
     }
     let (mut index, folder) = (layout.index, folder.to_owned());
     let written = tokio::task::spawn_blocking(move || {
@@ -345,7 +188,6 @@ async fn save_folder(
         for (name, bytes) in index.files() {
             let mut file = temporary_file(&folder).map_err(failed)?;
             file.write_all(&bytes).map_err(failed)?;
-            file.as_file().sync_data().map_err(failed)?;
             file.persist(folder.join(name))
                 .map_err(|error| failed(error.error))?;
         }
@@ -363,29 +205,24 @@ fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
         .tempfile_in(folder)
 }
 
-enum FileContent {
-    Bytes(Vec<u8>),
-    Blob(Box<Blob>),
-}
-
-async fn write_file(path: PathBuf, content: FileContent, progress: &Progress) -> Result<(), Error> {
+async fn write_file(
+    path: PathBuf,
+    mut content: Blob,
+    progress: Option<&Progress>,
+) -> Result<(), Error> {
     let failed = |error| Error::io(&path, error);
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     fs_err::create_dir_all(folder).map_err(failed)?;
     let mut temporary = temporary_file(folder).map_err(failed)?;
-    match content {
-        FileContent::Bytes(bytes) => temporary.write_all(&bytes).map_err(failed)?,
-        FileContent::Blob(mut blob) => {
-            while let Some(chunk) = blob.next().await? {
-                progress.transferred(chunk.len() as u64);
-                temporary = tokio::task::spawn_blocking(move || {
-                    temporary.write_all(&chunk).map(|()| temporary)
-                })
+    while let Some(chunk) = content.next().await? {
+        if let Some(progress) = progress {
+            progress.transferred(chunk.len() as u64);
+        }
+        temporary =
+            tokio::task::spawn_blocking(move || temporary.write_all(&chunk).map(|()| temporary))
                 .await
                 .map_err(|_| Error::Canceled)?
                 .map_err(failed)?;
-            }
-        }
     }
     // The disk may be unplugged when the command is done, and a blob with its size is not written again.
     let persist = move || {

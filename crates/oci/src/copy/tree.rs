@@ -140,7 +140,7 @@ impl Source {
 }
 
 /// Chooses the platforms of an image. One platform is that image itself; several are a smaller index.
-pub(super) async fn select(
+async fn select(
     source: &Source,
     repository: &Repository,
     root: RawManifest,

@@ -1,4 +1,4 @@
-//! `outrigger expansion`: packages that extend a cluster, in their folder form.
+//! `outrigger expansion`: packages that extend a cluster, as folders and built.
 
 use std::process::ExitCode;
 
@@ -7,22 +7,62 @@ use outrigger_expansion::Finding;
 use crate::plural::counted;
 use crate::printer::Printer;
 
+mod build;
 mod check;
+mod diff;
+mod extract;
 mod inspect;
+mod keygen;
+mod merge;
 mod merge_config;
 mod new;
+mod opening;
+mod pull;
+mod push;
+mod sign;
+mod verify;
 
 const EXAMPLES: &str = "\
 Examples:
   outrigger expansion new demo                                   Write a small package to start from
   outrigger expansion check ./demo                               Report everything that is wrong with it
+  outrigger expansion build ./demo -o demo.tar.zst               Write one file with everything, images included
+  outrigger expansion sign --key demo.key demo.tar.zst           Sign it
+  outrigger expansion verify demo.tar.zst --trusted-key demo.pub Check who signed it, and every byte
   outrigger expansion inspect ./demo                             Show what it contains, and where it goes
   outrigger expansion merge-config ./demo --config tke.json      Print the configuration with the package";
 
-/// Write, check and inspect packages that extend a cluster
+/// Write, check, build and sign packages that extend a cluster
 #[derive(Debug, clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Verb {
+    /// Write a package with everything that it needs to one file
+    #[command(after_help = build::EXAMPLES)]
+    Build(Box<build::Args>),
+    /// Show what changed between two built packages
+    #[command(after_help = diff::EXAMPLES)]
+    Diff(diff::Args),
+    /// Make a folder of a built package
+    #[command(after_help = extract::EXAMPLES)]
+    Extract(extract::Args),
+    /// Make a pair of keys for signing packages
+    #[command(after_help = keygen::EXAMPLES)]
+    Keygen(keygen::Args),
+    /// Make one package of two
+    #[command(after_help = merge::EXAMPLES)]
+    Merge(Box<merge::Args>),
+    /// Pull a built package from a registry
+    #[command(after_help = pull::EXAMPLES)]
+    Pull(pull::Args),
+    /// Push a built package to a registry
+    #[command(after_help = push::EXAMPLES)]
+    Push(push::Args),
+    /// Sign a built package
+    #[command(after_help = sign::EXAMPLES)]
+    Sign(sign::Args),
+    /// Check who signed a built package, and every byte of it
+    #[command(after_help = verify::EXAMPLES)]
+    Verify(verify::Args),
     /// Write a small package to start from
     #[command(after_help = new::EXAMPLES)]
     New(new::Args),
@@ -39,6 +79,15 @@ pub(crate) enum Verb {
 
 pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
     match verb {
+        Verb::Build(args) => build::run(args, printer),
+        Verb::Diff(args) => diff::run(args, printer),
+        Verb::Extract(args) => extract::run(args, printer),
+        Verb::Keygen(args) => keygen::run(args, printer),
+        Verb::Merge(args) => merge::run(args, printer),
+        Verb::Pull(args) => pull::run(args, printer),
+        Verb::Push(args) => push::run(args, printer),
+        Verb::Sign(args) => sign::run(args, printer),
+        Verb::Verify(args) => verify::run(args, printer),
         Verb::New(args) => new::run(args, printer),
         Verb::Check(args) => check::run(args, printer),
         Verb::Inspect(args) => inspect::run(args, printer),

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use outrigger_expansion::{Finding, Package, Scanned, scan, verify};
+use outrigger_expansion::{Finding, Package, Scanned, verify};
 
+use super::opening::{BaseFlag, note_built};
 use super::summary;
 use crate::arguments::{Output, OutputFlag};
 use crate::plural::counted;
@@ -13,23 +14,31 @@ use crate::printer::{Color, Printer, is_colored};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger expansion check ./demo
+  outrigger expansion check demo.tar.zst
+  outrigger expansion check demo-1.1.0.tar.zst --base demo-1.0.0.tar.zst
   outrigger expansion check ./demo -o json";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Folder of the package
-    #[arg(default_value = ".")]
-    folder: PathBuf,
+    /// Folder, built package, or one of its chunks
+    #[arg(value_name = "PACKAGE", default_value = ".")]
+    package: PathBuf,
+    #[command(flatten)]
+    base: BaseFlag,
     #[command(flatten)]
     output: OutputFlag,
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let scanned = scan(&args.folder)?;
+    let opened = args.base.open(&args.package)?;
+    let scanned = opened.scanned;
+    if let Some(built) = &opened.built {
+        note_built(&args.package, built);
+    }
     let findings = verify(&scanned);
     if args.output.output == Output::Table {
         for finding in &findings {
-            print(&args.folder, finding, printer)?;
+            print(&args.package, finding, printer)?;
         }
         printer.line(&format!("{}: {}", contents(&scanned), summary(&findings)))?;
     } else {

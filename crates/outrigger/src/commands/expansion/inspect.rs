@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use outrigger_expansion::{Package, PackagedFile, Text, scan, verify};
+use outrigger_expansion::{Package, PackagedFile, Text, verify};
 use serde::Serialize;
 
+use super::opening::{BaseFlag, note_built};
 use super::summary;
 use crate::arguments::OutputFlag;
 use crate::printer::{Printer, Row};
@@ -14,13 +15,16 @@ use crate::report::note;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger expansion inspect ./demo
+  outrigger expansion inspect demo.tar.zst
   outrigger expansion inspect ./demo -o json";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Folder of the package
-    #[arg(default_value = ".")]
-    folder: PathBuf,
+    /// Folder, built package, or one of its chunks
+    #[arg(value_name = "PACKAGE", default_value = ".")]
+    package: PathBuf,
+    #[command(flatten)]
+    base: BaseFlag,
     #[command(flatten)]
     output: OutputFlag,
 }
@@ -78,11 +82,15 @@ impl From<&PackagedFile> for Item {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let scanned = scan(&args.folder)?;
+    let opened = args.base.open(&args.package)?;
+    let scanned = opened.scanned;
+    if let Some(built) = &opened.built {
+        note_built(&args.package, built);
+    }
     let (package, _) = Package::read(&scanned);
     let findings = verify(&scanned);
     if !findings.is_empty() {
-        let folder = args.folder.display();
+        let folder = args.package.display();
         let summary = summary(&findings);
         note(&format!(
             "{summary}; `outrigger expansion check {folder}` shows them"

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow, ensure};
 use clap::ValueEnum;
 use outrigger_expansion::merge::Base;
-use outrigger_expansion::{Finding, Package, merge, scan, verify};
+use outrigger_expansion::{Finding, Package, merge, verify};
 
+use super::opening::BaseFlag;
 use super::summary;
 use crate::arguments::Output;
 use crate::input_file;
@@ -17,12 +18,15 @@ use crate::report::{HintExt as _, note};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   outrigger expansion merge-config ./demo --config tke.json -o json
-  outrigger expansion merge-config ./demo --config cluster.yaml";
+  outrigger expansion merge-config demo.tar.zst --config cluster.yaml";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Folder of the package
-    folder: PathBuf,
+    /// Folder, built package, or one of its chunks
+    #[arg(value_name = "PACKAGE")]
+    package: PathBuf,
+    #[command(flatten)]
+    base: BaseFlag,
     /// Configuration: tke.json, or the manifest of a cluster; - is stdin
     #[arg(short, long, value_name = "FILE")]
     config: PathBuf,
@@ -39,7 +43,7 @@ enum Format {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let package = verified(&args.folder)?;
+    let package = verified(&args.package, &args.base)?;
     let base = read_base(&args.config)?;
     let effective = match merge(&base, &package) {
         Ok(effective) => effective,
@@ -64,8 +68,8 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
 }
 
 /// The package, unless a finding is fatal.
-fn verified(folder: &Path) -> anyhow::Result<Package> {
-    let scanned = scan(folder)?;
+fn verified(folder: &Path, base: &BaseFlag) -> anyhow::Result<Package> {
+    let scanned = base.open(folder)?.scanned;
     let findings = verify(&scanned);
     if findings.iter().any(Finding::is_fatal) {
         let error = anyhow!("{} has {}", folder.display(), summary(&findings));

@@ -62,8 +62,8 @@ package {name} written to {folder}
    into {folder}/hooks, and list them in {folder}/expansion.yaml.
 2. outrigger expansion check {folder}
 3. outrigger expansion inspect {folder}
-4. Save the images, where there is internet:
-   outrigger image save --chart {folder}/charts/{name} --to {folder}/images.tar.gz
+4. Where there is internet, write one file with everything, images included:
+   outrigger expansion build {folder} -o {name}.tar.zst
 "
     )
 }
