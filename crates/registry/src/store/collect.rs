@@ -241,7 +241,7 @@ impl Store {
             collected.bytes +=
                 fs_err::metadata(upload.join("data")).map_or(0, |metadata| metadata.len());
             if !options.dry_run {
-                fs_err::remove_dir_all(&upload).map_err(|error| StoreError::io(&upload, error))?;
+                remove_upload(&upload)?;
             }
         }
         Ok(())
@@ -260,11 +260,40 @@ impl Collected {
     }
 }
 
+/// Removes the folder of an upload, which its client may continue or end meanwhile: nothing is added to it under another name.
+fn remove_upload(upload: &Path) -> Result<(), StoreError> {
+    let removed = upload.with_extension("removed");
+    let result = fs_err::rename(upload, &removed).and_then(|()| fs_err::remove_dir_all(&removed));
+    match result {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(StoreError::io(upload, error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether a file was not modified within a period. A missing file counts as old.
 fn is_older(path: &Path, period: Duration) -> bool {
     let modified = fs_err::metadata(path).and_then(|metadata| metadata.modified());
     match modified {
         Ok(modified) => modified.elapsed().is_ok_and(|age| age >= period),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_that_ends_during_collection_is_not_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let upload = folder.path().join("upload");
+        fs_err::create_dir(&upload).unwrap();
+        fs_err::write(upload.join("data"), "x").unwrap();
+        for _ in 0..2 {
+            remove_upload(&upload).unwrap();
+            assert!(list(folder.path()).unwrap().is_empty());
+        }
     }
 }

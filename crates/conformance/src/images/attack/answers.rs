@@ -60,7 +60,7 @@ pub(super) fn attacks() -> Vec<Attack> {
     let mut attacks = broken_answers();
     attacks.extend(lies());
     attacks.extend(detours());
-    attacks.push(attack("never answers", |_| Answer::Silent, "no answer within").long());
+    attacks.push(attack("never answers", |_| Answer::Silent, "timed out").long());
     attacks.push(Attack::new("an unknown host", async |scene| {
         inspect(&scene, "registry.invalid", "failed to reach").await
     }));
