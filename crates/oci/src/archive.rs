@@ -153,9 +153,7 @@ impl Archive {
                 *start,
                 blob,
             )),
-            Some(Entry::File(path)) => {
-                Ok(Blob::archived(path.clone(), Position::default(), 0, blob))
-            }
+            Some(Entry::File(path)) => Ok(Blob::archived(path.clone(), Position::raw(), 0, blob)),
             Some(Entry::Memory(bytes)) => Ok(Blob::memory(bytes.clone(), blob)),
             None => Err(Error::NotFound {
                 what: format!("blob {} in {}", blob.digest, self.path.display()),

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,11 @@ pub(crate) enum Compression {
 
 /// The position that the last reader of a file reached. The next one continues there, if it can.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Position(Arc<Mutex<Option<Reader>>>);
+pub(crate) struct Position {
+    kept: Arc<Mutex<Option<Reader>>>,
+    /// Whether the content is that of the file as it is, even if it is compressed: a layer, not an archive.
+    is_raw: bool,
+}
 
 /// An open file at a position of its uncompressed content.
 pub(crate) struct Reader {
@@ -46,6 +50,10 @@ impl Reader {
     pub(crate) fn open(path: &Path) -> std::io::Result<Self> {
         let mut file = fs_err::File::open(path)?.into_parts().0;
         let compression = detect(&mut file)?;
+        Self::new(file, compression)
+    }
+
+    fn new(file: std::fs::File, compression: Compression) -> std::io::Result<Self> {
         let input = match compression {
             Compression::None => Input::Plain(file),
             Compression::Gzip => {
@@ -113,11 +121,23 @@ fn detect(file: &mut std::fs::File) -> std::io::Result<Compression> {
 }
 
 impl Position {
+    /// For a file that is read as it is.
+    pub(crate) fn raw() -> Self {
+        Self {
+            kept: Arc::default(),
+            is_raw: true,
+        }
+    }
+
     /// A reader of the file at a position.
     pub(crate) fn open(&self, path: &Path, position: u64) -> std::io::Result<Reader> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = self.lock().take();
         let mut reader = match kept {
             Some(reader) if reader.position <= position => reader,
+            _ if self.is_raw => {
+                let file = fs_err::File::open(path)?.into_parts().0;
+                Reader::new(file, Compression::None)?
+            }
             _ => Reader::open(path)?,
         };
         reader.seek(position)?;
@@ -127,7 +147,11 @@ impl Position {
     /// Keeps a reader for the next blob.
     pub(crate) fn keep(&self, reader: Reader) {
         if reader.is_compressed() {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader);
+            *self.lock() = Some(reader);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Reader>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -63,6 +63,59 @@ async fn docker_archives_are_read_plain_and_compressed() {
     }
 }
 
+/// A layout of an image whose layer has this content.
+fn layout_folder(folder: &Path, layer: &[u8]) {
+    let write = |bytes: &[u8]| {
+        let digest = Digest::of(bytes);
+        let blobs = folder.join("blobs/sha256");
+        fs_err::create_dir_all(&blobs).unwrap();
+        fs_err::write(blobs.join(digest.hex()), bytes).unwrap();
+        json!({"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": digest.to_string(), "size": bytes.len()})
+    };
+    let mut config = write(b"{}");
+    config["mediaType"] = "application/vnd.oci.image.config.v1+json".into();
+    let manifest = json!({"schemaVersion": 2, "config": config, "layers": [write(layer)]});
+    let mut root = write(manifest.to_string().as_bytes());
+    root["mediaType"] = "application/vnd.oci.image.manifest.v1+json".into();
+    root["annotations"] = json!({"org.opencontainers.image.ref.name": "web:1"});
+    let index = json!({"schemaVersion": 2, "manifests": [root]}).to_string();
+    fs_err::write(folder.join("index.json"), index).unwrap();
+    fs_err::write(
+        folder.join("oci-layout"),
+        r#"{"imageLayoutVersion": "1.0.0"}"#,
+    )
+    .unwrap();
+}
+
+#[tokio::test]
+async fn compressed_layers_of_a_layout_folder_are_read_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&[7; 100_000]).unwrap();
+    let layer = gzip.finish().unwrap();
+    layout_folder(folder.path(), &layer);
+    assert!(read_layer(folder.path()).await.unwrap() == layer);
+}
+
+#[tokio::test]
+async fn only_regular_files_are_replaced_by_an_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    layout_folder(&folder.path().join("layout"), b"x");
+    let source = Source::Archive(Arc::new(
+        Archive::open(&folder.path().join("layout")).unwrap(),
+    ));
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let error = save_quietly(&source, &[], &socket).await.unwrap_err();
+    assert!(error.to_string().contains("socket"), "{error}");
+    let (target, link) = (folder.path().join("a.tar"), folder.path().join("link"));
+    fs_err::write(&target, "old").unwrap();
+    fs_err::os::unix::fs::symlink(&target, &link).unwrap();
+    save_quietly(&source, &[], &link).await.unwrap();
+    assert!(fs_err::symlink_metadata(&link).unwrap().is_symlink());
+    assert_ne!(fs_err::read(&target).unwrap(), b"old");
+}
+
 #[tokio::test]
 async fn truncated_and_changed_archives_are_errors() {
     let folder = tempfile::tempdir().unwrap();

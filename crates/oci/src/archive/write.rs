@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use super::invalid;
 use super::saved::{Layout, LayoutFile, SavedImage};
 use crate::blob::Blob;
 use crate::copy::{Progress, Source};
@@ -28,6 +29,7 @@ pub async fn save(
     if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return save_folder(layout, path, progress).await;
     }
+    let path = &replaced_file(path)?;
     let mut files = layout.index_files();
     files.extend(layout.content.into_values());
     files.sort_by(|a, b| a.name.cmp(&b.name));
@@ -45,6 +47,15 @@ pub async fn save(
         // The reader failed because the writer did.
         (Err(Error::Canceled) | Ok(()), written) => written,
         (Err(error), _) => Err(error),
+    }
+}
+
+/// The file that an archive replaces: that of a link, and nothing but a regular file.
+fn replaced_file(path: &Path) -> Result<PathBuf, Error> {
+    let path = fs_err::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs_err::symlink_metadata(&path) {
+        Ok(found) if !found.is_file() => Err(invalid(&path, "it is not a regular file")),
+        _ => Ok(path),
     }
 }
 
