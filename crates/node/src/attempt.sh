@@ -8,7 +8,7 @@
 # output, or "state" and a message, with details on stderr.
 #
 # The record of an attempt is one file. Whoever creates it has claimed the attempt. Its lines are the outcome, which is
-# overwritten, the supervisor, and the process group of the script. The other files of the attempt have the same name and
+# overwritten, the supervisor, and the session of the script. The other files of the attempt have the same name and
 # an extension, also those that the script makes next to itself ($0).
 attempt() {
   umask 077
@@ -36,7 +36,7 @@ attempt() {
   if ! has_ended "$f"; then
     # The supervisor was killed, or the machine rebooted.
     outcome=lost code=0
-    kill_group "$f"
+    kill_session "$f"
   fi
   dropped=0; { read -r dropped <"$f.dropped"; } 2>/dev/null
   last=0; { read -r last <"$f.last"; } 2>/dev/null
@@ -62,13 +62,21 @@ has_ended() {
 has_left_output_open() {
   { read -r group && read -r group && read -r group since; } <"$f" && [ -n "$since" ] && ! is_alive "$group" "$since"
 }
-kill_group() {
+kill_session() {
   [ "$boot" = "$now" ] && { read -r group && read -r group && read -r group since; } <"$1" && is_alive "$group" "$since" &&
-    kill -s KILL -- "-$group" 2>/dev/null
+    signal_session KILL "$group"
+}
+# Signals a session: programs such as timeout make process groups of their own.
+signal_session() {
+  for p in /proc/[0-9]*; do
+    { IFS= read -r stat <"$p/stat"; } 2>/dev/null || continue
+    set -- "$1" "$2" ${stat##*) }
+    [ "$6" != "$2" ] || kill -s "$1" "${p#/proc/}" 2>/dev/null
+  done
 }
 
 # Runs in a process of its own, which does not depend on the connection. Claims the attempt, ends the other attempts at
-# the task, runs the script in a process group of its own with bounded output, and records how it ended.
+# the task, runs the script in a session of its own with bounded output, and records how it ended.
 supervise() {
   script=$1
   { IFS= read -r stat; } </proc/self/stat && me=${stat%% *} && start_in_stat && my_start=$began || exit 1
@@ -96,6 +104,7 @@ supervise() {
     result=$?
     kill -s 0 $child || break
   done
+  [ "$ending" = exited ] || signal_session KILL $child
   drain
   record "$ending $result"
   true >"$script"
@@ -114,8 +123,8 @@ end() {
   [ -z "$child" ] || stop
 }
 stop() {
-  kill -s TERM -- "-$child"
-  (sleep 5; kill -s KILL -- "-$child") &
+  signal_session TERM $child
+  (sleep 5; signal_session KILL $child) &
 }
 # Ends the other attempts at the task, and those at any task that are overdue, and waits until they are gone. The script of
 # an attempt that has ended is empty.
@@ -129,7 +138,7 @@ end_others() {
       kill -s TERM "$pid"
       sleep 1
     done
-    has_ended "$other" || kill_group "$other"
+    has_ended "$other" || kill_session "$other"
   done
 }
 # A pipe from descriptor 8 to 7: that of a here-document, or a named one where the shell uses files for those.

@@ -170,6 +170,33 @@ async fn a_timeout_ends_the_attempt_on_the_machine() -> anyhow::Result<()> {
 }
 
 #[tokio::test]
+async fn a_timeout_ends_all_process_groups_of_the_attempt() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let pid = fixture.folder.path().join("pid");
+    // `timeout` makes a process group of its own.
+    let command = Command::shell(format!(
+        "timeout 1000 sh -c 'trap \"\" TERM; echo $$ >{}; sleep 1000; sleep 1000'",
+        pid.display()
+    ));
+    let outcome = fixture
+        .run("1", &command.timeout(Duration::from_secs(1)))
+        .await?;
+    assert!(
+        matches!(outcome, AttemptOutcome::TimedOut { .. }),
+        "{outcome:?}"
+    );
+    let stat = format!("/proc/{}/stat", fs_err::read_to_string(&pid)?.trim());
+    let gone = async {
+        while fs_err::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let gone = tokio::time::timeout(Duration::from_secs(2), gone).await;
+    assert!(gone.is_ok(), "a process of the attempt still runs");
+    Ok(())
+}
+
+#[tokio::test]
 async fn who_asks_for_an_abandoned_attempt_after_its_timeout_ends_it() -> anyhow::Result<()> {
     let fixture = Fixture::new();
     let command = fixture
