@@ -91,7 +91,7 @@ fn layout_folder(folder: &Path, layer: &[u8]) {
 async fn compressed_layers_of_a_layout_folder_are_read_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    gzip.write_all(&[7; 100_000]).unwrap();
+    gzip.write_all(&vec![7; 100_000]).unwrap();
     let layer = gzip.finish().unwrap();
     layout_folder(folder.path(), &layer);
     assert!(read_layer(folder.path()).await.unwrap() == layer);
