@@ -69,7 +69,7 @@ pub(crate) fn combine(
     Ok(Combined { files, notes })
 }
 
-/// Two packages of one name are told apart by their versions.
+/// Packages that have the same name are distinguished by version.
 fn owner(package: &Package) -> String {
     match &package.version {
         Some(version) => format!("package {} {version}", package.name),
