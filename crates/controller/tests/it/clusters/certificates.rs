@@ -1,4 +1,5 @@
-//! The renewal of certificates: on one machine after the other, for each request once, and resumed after failures.
+//! The renewal of certificates: all are renewed, then one machine after the other is restarted; for each request once, and resumed
+//! after failures.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;

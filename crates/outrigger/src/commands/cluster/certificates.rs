@@ -36,7 +36,7 @@ const MAX_NAMED: usize = 5;
 pub(crate) struct Args {
     /// Name of the cluster
     name: String,
-    /// Renew the certificates of the control plane, on one machine after the other
+    /// Renew the certificates of the control plane, then restart it on one machine after the other
     #[arg(long)]
     renew: bool,
     /// Exit with 1 if a certificate has expired
