@@ -6,6 +6,7 @@ use crate::arguments::Deferred;
 use crate::printer::Printer;
 
 mod dependency;
+mod heap;
 pub(super) mod host;
 mod images;
 mod lint;
@@ -63,6 +64,7 @@ pub(super) fn on_large_stack<T>(render: impl FnOnce() -> T) -> T {
 }
 
 pub(crate) fn run(chart: &Chart, printer: &Printer) -> anyhow::Result<ExitCode> {
+    heap::grow_in_huge_pages();
     on_large_stack(|| match chart {
         Chart::Template(args) => template::run(args, printer),
         Chart::Lint(args) => lint::run(args, printer),
