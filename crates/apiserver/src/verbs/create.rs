@@ -2,11 +2,9 @@
 
 use http::StatusCode;
 use outrigger_apimachinery::status::Status;
-use serde_json::Value;
 
-use super::decode::metadata_of;
 use super::request_context::RequestContext;
-use super::write::{Outcome, WriteRequest, respond};
+use super::write::{Outcome, WriteRequest, respond, wipe_system_fields};
 use super::{decode, response};
 use crate::controllers;
 use crate::negotiation::{ApiResponse, NotAcceptable, View};
@@ -32,20 +30,6 @@ pub(super) async fn run(ctx: &mut RequestContext<'_>) -> Result<ApiResponse, Sta
         controllers::after_create(ctx.state, &ctx.kind, stored).await;
     }
     respond(ctx, StatusCode::CREATED, outcome)
-}
-
-/// Removes fields that a client cannot set.
-fn wipe_system_fields(object: &mut Value) {
-    let metadata = metadata_of(object);
-    for name in [
-        "creationTimestamp",
-        "uid",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-    ] {
-        metadata.remove(name);
-    }
 }
 
 /// Reviews and bindings, which are not stored.

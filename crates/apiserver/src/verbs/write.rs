@@ -1,5 +1,6 @@
 //! The common part of all writes: admission, strategy, validation, allocation, then the store.
 
+mod admitted;
 mod allocation;
 mod charge;
 mod errors;
@@ -31,6 +32,7 @@ use crate::controllers;
 use crate::request::{WriteOptions, manager_or_agent};
 use crate::server::{Lookup, ResourceSchema, State};
 
+pub(super) use admitted::wipe_system_fields;
 use allocation::Allocation;
 pub(crate) use errors::store_failure;
 use errors::{encode_failure, write_failure};
@@ -134,8 +136,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
 
     /// Creates an object, whose managed fields are set already.
     pub(super) async fn create(&mut self, mut object: Value) -> Result<Outcome, Status> {
-        let version = metadata_of(&mut object).remove("resourceVersion");
-        self.has_resource_version = version.is_some_and(|version| version != "" && version != "0");
+        self.take_resource_version(&mut object);
         extensions::check(self.ctx, &object)?;
         let prefix = self.name_prefix(&object);
         let has_generated_name = name_of(&object).is_empty() && !prefix.is_empty();
@@ -200,9 +201,9 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         let kind = Arc::clone(&self.ctx.kind);
         let _guard = controllers::lock(state, &kind).await;
         let operation = admission::Operation::Create;
-        let attributes = self.attributes(&kind, operation);
-        let mutate = || admission::mutate(&attributes, &mut object, &Lookup(state));
-        self.ctx.evaluate(mutate)??;
+        self.mutate(&kind, operation, &mut object)?;
+        self.take_resource_version(&mut object);
+        wipe_system_fields(&mut object);
         let user = self.ctx.user;
         let creation = Creation {
             now: &self.now,
@@ -260,9 +261,11 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         let kind = Arc::clone(&self.ctx.kind);
         let _guard = controllers::lock(state, &kind).await;
         let operation = admission::Operation::Update { old: old_value };
-        let attributes = self.attributes(&kind, operation);
-        let mutate = || admission::mutate(&attributes, &mut new, &Lookup(state));
-        self.ctx.evaluate(mutate)??;
+        let version = new["metadata"]["resourceVersion"].clone();
+        self.mutate(&kind, operation, &mut new)?;
+        if new["metadata"]["resourceVersion"] != version {
+            self.check_resource_version(&new, old)?;
+        }
         defaults::forget_empty_lists(&kind, &mut new, old_value);
         subresource::prepare_for_update(&kind, &self.subresource, &mut new, old_value, &self.now);
         if self.subresource.is_empty() {

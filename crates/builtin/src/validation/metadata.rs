@@ -72,6 +72,14 @@ fn check(kind: &Kind, object: &Value, syntax: Syntax, errors: &mut Vec<Error>) {
 
 /// Validates everything but names.
 fn validate_common(kind: &Kind, metadata: &Value, errors: &mut Vec<Error>) {
+    if let Some(generation) = metadata["generation"].as_i64().filter(|n| *n < 0) {
+        let detail = "must be greater than or equal to 0";
+        errors.push(Error::invalid(
+            &METADATA.child("generation"),
+            generation,
+            detail,
+        ));
+    }
     validate_labels(errors, &METADATA.child("labels"), &metadata["labels"]);
     annotations(errors, &METADATA.child("annotations"), metadata);
     owners(metadata, errors);

@@ -14,7 +14,7 @@ use super::FIRST_REVISION;
 use super::error::{OpenError, RestoreError, StorageError, open_error};
 use super::folder::{self, Folder, write_whole};
 use super::format::{self, Changes};
-use super::reserve::Reserve;
+use super::reserve::{RESERVED_BYTES, Reserve};
 use super::silent_panics;
 use crate::batch::Writes;
 use crate::key::Key;
@@ -45,6 +45,8 @@ pub(crate) struct File {
     /// Of the folder, which is locked until the file is closed.
     reserve: Box<dyn Reserve>,
     is_reserved: bool,
+    /// How many bytes fewer the objects have since the file was last compacted.
+    freed: u64,
 }
 
 impl File {
@@ -127,6 +129,7 @@ impl File {
             uncertain: BTreeSet::new(),
             reserve,
             is_reserved: false,
+            freed: 0,
         };
         if let Err(error) = file.ensure_reserve() {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
@@ -147,22 +150,58 @@ impl File {
         if !frees_space {
             self.ensure_reserve()?;
         }
-        let committed = self.commit_or_close(revision, writes, state);
-        match committed {
-            Err(StorageError::Full { .. }) if frees_space && self.release_reserve() => {
-                self.commit_or_close(revision, writes, state)
-            }
-            committed => committed,
+        let mut committed = self.commit_or_close(revision, writes, state);
+        if matches!(committed, Err(StorageError::Full { .. }))
+            && frees_space
+            && self.release_reserve()
+        {
+            committed = self.commit_or_close(revision, writes, state);
         }
+        if committed.is_ok() && frees_space {
+            self.freed = self.freed.saturating_add(freed_by(writes, state));
+        }
+        committed
     }
 
     fn ensure_reserve(&mut self) -> Result<(), StorageError> {
         if !self.is_reserved {
-            let allocated = self.reserve.allocate();
+            let mut allocated = self.reserve.allocate();
+            if allocated.is_err() && self.compact_what_is_freed() {
+                allocated = self.reserve.allocate();
+            }
             allocated.map_err(|error| StorageError::new(&self.path, redb::Error::Io(error)))?;
             self.is_reserved = true;
         }
         Ok(())
+    }
+
+    /// Returns the space of deleted objects to the disk, if that is enough to be worth the time. Whether it did.
+    fn compact_what_is_freed(&mut self) -> bool {
+        let length = fs_err::metadata(&self.path).map_or(0, |metadata| metadata.len());
+        if self.freed < RESERVED_BYTES.max(length / 8) {
+            return false;
+        }
+        self.freed = 0;
+        let path = self.path.clone();
+        let compact = || {
+            let mut database = match self.database.take() {
+                Some(database) => database,
+                None => self.reopen()?,
+            };
+            let compacted = database.compact();
+            compacted.map_err(|error| StorageError::new(&path, error))?;
+            self.database = Some(database);
+            Ok(())
+        };
+        let compacted = catch(compact, |error| StorageError::new(&path, error));
+        match &compacted {
+            Ok(()) => tracing::info!(path = %path.display(), length, "compacted the store file"),
+            // The next commit reopens the file.
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "failed to compact the store file");
+            }
+        }
+        compacted.is_ok()
     }
 
     /// Whether there is more space now.
@@ -269,6 +308,15 @@ impl fmt::Debug for File {
             .field("revision", &self.revision)
             .finish_non_exhaustive()
     }
+}
+
+/// How many bytes fewer the objects have after the writes.
+fn freed_by(writes: &Writes, state: &State) -> u64 {
+    let length = |object: Option<&Arc<Object>>| object.map_or(0, |object| object.bytes().len());
+    let freed = writes
+        .iter()
+        .map(|(key, new)| length(state.get(key)).saturating_sub(length(new.as_ref())));
+    freed.sum::<usize>() as u64
 }
 
 /// Writes a new store file and renames it to `path`.

@@ -128,6 +128,28 @@ async fn objects_can_be_deleted_while_the_disk_is_full() {
 }
 
 #[tokio::test]
+async fn space_of_deleted_objects_is_returned_to_a_full_disk() {
+    let disk = SimulatedDisk::with_store();
+    let store = disk.open().unwrap();
+    for number in 0..30 {
+        put(&store, &format!("pod{number}"), &"x".repeat(600_000)).await;
+    }
+    store.close().await;
+    // There is no room for the reserve, but most of the file can be freed.
+    disk.fill(1 << 20);
+    let store = disk.open().unwrap();
+    let create = || Transaction::create(pod("new"), encoded("1"));
+    assert!(is_full(&store.write(create()).await));
+    for number in 0..30 {
+        let delete = Transaction::delete(pod(&format!("pod{number}")), Precondition::exists());
+        store.write(delete).await.unwrap();
+    }
+    store.write(create()).await.unwrap();
+    store.close().await;
+    assert_eq!(contents(&disk.open().unwrap().snapshot()).len(), 1);
+}
+
+#[tokio::test]
 async fn what_the_reserve_left_is_not_for_new_objects() {
     let (disk, store) = full().await;
     let large = Transaction::create(pod("large"), encoded(&"x".repeat(3_000_000)));

@@ -27,6 +27,8 @@ struct Inner {
     /// Allocated blocks; writes to others fail when the disk is full.
     allocated: BTreeSet<u64>,
     faults: Faults,
+    /// The number of blocks of the disk, if it has a limit.
+    capacity: Option<u64>,
     /// Whether the reserve occupies space.
     reserved: bool,
     /// Blocks that can be allocated although the disk is full.
@@ -66,6 +68,13 @@ impl SimulatedDisk {
 
     pub(super) fn set(&self, faults: Faults) {
         self.lock().faults = faults;
+    }
+
+    /// Fills the disk up to `left` bytes, with what is not of the store.
+    pub(super) fn fill(&self, left: u64) {
+        let mut inner = self.lock();
+        inner.reserved = false;
+        inner.capacity = Some(inner.allocated.len() as u64 + left / BLOCK);
     }
 
     /// Cuts the power after `operations` more.
@@ -124,10 +133,24 @@ impl SimulatedDisk {
     }
 }
 
+impl Inner {
+    fn has_room_for(&self, blocks: u64) -> bool {
+        let reserved = if self.reserved {
+            RESERVED_BYTES / BLOCK
+        } else {
+            0
+        };
+        let used = self.allocated.len() as u64 + reserved;
+        self.capacity
+            .is_none_or(|capacity| used + blocks <= capacity)
+    }
+}
+
 impl Reserve for SimulatedDisk {
     fn allocate(&self) -> io::Result<()> {
         let mut inner = self.lock();
-        if inner.faults.full && !inner.reserved {
+        let is_full = inner.faults.full || !inner.has_room_for(RESERVED_BYTES / BLOCK);
+        if is_full && !inner.reserved {
             return Err(io::ErrorKind::StorageFull.into());
         }
         inner.reserved = true;
@@ -199,8 +222,14 @@ impl StorageBackend for Plugged {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut inner = self.operate()?;
-        inner.durable = inner.current.clone();
-        inner.pending.clear();
+        for operation in std::mem::take(&mut inner.pending) {
+            match operation {
+                Pending::Length(length) => inner.durable.resize(length, 0),
+                Pending::Write(offset, data) => {
+                    inner.durable[offset..offset + data.len()].copy_from_slice(&data);
+                }
+            }
+        }
         if inner.faults.lying_sync {
             return Err(io::Error::other("the disk says that it failed"));
         }
@@ -210,9 +239,12 @@ impl StorageBackend for Plugged {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut inner = self.operate()?;
         let blocks = offset / BLOCK..(offset + data.len() as u64).div_ceil(BLOCK);
+        let is_new = |block: &u64| !inner.allocated.contains(block);
+        let new = blocks.clone().filter(is_new).count() as u64;
+        if !inner.has_room_for(new) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         if inner.faults.full {
-            let is_new = |block: &u64| !inner.allocated.contains(block);
-            let new = blocks.clone().filter(is_new).count() as u64;
             let left = inner.released.checked_sub(new);
             inner.released = left.ok_or(io::ErrorKind::StorageFull)?;
         }
