@@ -16,6 +16,7 @@
 mod blobs;
 mod collect;
 mod collected;
+mod gc_report;
 mod manifests;
 mod repair;
 mod sync;
@@ -29,7 +30,8 @@ use std::time::Duration;
 
 use outrigger_oci::{Digest, InvalidManifest};
 
-pub use collect::{Collected, GcOptions};
+pub use collect::GcOptions;
+pub use gc_report::{Collected, Content, Kept};
 pub use repair::Problem;
 use sync::Syncer;
 pub(crate) use upload::{Upload, Uploads};
