@@ -93,8 +93,14 @@ fn root_cause(error: &reqwest::Error) -> String {
         text = error.to_string();
         cause = error.source();
     }
+    if NOT_TLS.iter().any(|sign| text.contains(sign)) {
+        return "the server does not speak TLS".to_owned();
+    }
     text
 }
+
+/// What the TLS library says about an answer that is plain HTTP.
+const NOT_TLS: [&str; 2] = ["InvalidContentType", "InvalidMessage"];
 
 /// The URL without query, fragment and credentials, which may be secret.
 pub fn redact(url: &Url) -> String {
