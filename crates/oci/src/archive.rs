@@ -6,9 +6,11 @@
 mod docker;
 mod layout;
 mod metered;
+mod partial;
 mod reader;
 mod saved;
 mod tarball;
+mod target;
 mod write;
 
 use std::collections::HashMap;
@@ -23,6 +25,7 @@ use crate::reference::Reference;
 
 pub(crate) use reader::{Position, Reader};
 pub use saved::{Layout, LayoutFile, SavedImage};
+pub use target::{Compression, InvalidTarget, SaveTarget};
 pub use write::save;
 
 /// An image of an archive, and its names.

@@ -217,7 +217,7 @@ pub fn is_host(part: &str) -> bool {
     part.contains(['.', ':']) || part == "localhost" || part.chars().any(|c| c.is_ascii_uppercase())
 }
 
-fn canonical_host(host: &str) -> String {
+pub(crate) fn canonical_host(host: &str) -> String {
     match host {
         "index.docker.io" | "registry-1.docker.io" => DOCKER_HUB.to_owned(),
         host => host.to_ascii_lowercase(),

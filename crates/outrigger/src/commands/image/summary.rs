@@ -12,6 +12,7 @@ use super::progress;
 use super::sync::relocated;
 use crate::arguments::{Output, OutputFlag};
 use crate::commands::registry_flags::{RegistryFlags, hinted};
+use crate::commands::registry_name::{host_of, parse_prefix};
 use crate::commands::size::Size;
 use crate::plural::counted;
 use crate::printer::{Printer, Row};
@@ -52,7 +53,7 @@ impl CopyFlags {
 #[derive(Debug, clap::Args)]
 pub(crate) struct PushFlags {
     /// Registry, and optionally a path in it, to push to; images keep their paths
-    #[arg(long, value_name = "HOST[:PORT][/PATH]")]
+    #[arg(long, value_name = "HOST[:PORT][/PATH]", value_parser = parse_prefix)]
     pub(super) to: String,
     #[command(flatten)]
     copy: CopyFlags,
@@ -71,7 +72,7 @@ impl PushFlags {
         plugins: PluginResults,
         printer: &Printer,
     ) -> anyhow::Result<(ExitCode, Lock)> {
-        let client = self.registries.client()?;
+        let client = self.registries.client(Some(host_of(&self.to)))?;
         let copies = relocated(images, &self.to)?;
         let (options, output) = (self.copy.options(), self.output.output);
         copy(source, &client, &copies, plugins, options, output, printer).await
