@@ -15,7 +15,23 @@ use crate::request::{Options, Request};
 /// What Docker has for servers that required credentials.
 #[derive(Debug, Default)]
 pub(crate) struct Logins {
-    found: Mutex<HashMap<String, Option<Credentials>>>,
+    found: Mutex<HashMap<String, LookedUp>>,
+}
+
+/// What Docker has for a server.
+#[derive(Debug, Clone)]
+enum LookedUp {
+    Nothing,
+    Found(Credentials),
+}
+
+impl LookedUp {
+    fn credentials(self) -> Option<Credentials> {
+        match self {
+            Self::Nothing => None,
+            Self::Found(credentials) => Some(credentials),
+        }
+    }
 }
 
 impl Logins {
@@ -37,8 +53,9 @@ impl Logins {
                 access.credentials.clone_from(&login.credentials);
             }
         }
-        if access.credentials.is_none() && is_http(&request.repo) {
-            access.credentials = self.known(&server).flatten();
+        let is_safe = || check_encrypted(options, &request.repo, &server).is_ok();
+        if access.credentials.is_none() && is_http(&request.repo) && is_safe() {
+            access.credentials = self.known(&server).and_then(LookedUp::credentials);
         }
         Ok(request)
     }
@@ -59,28 +76,27 @@ impl Logins {
         }
         let found = match self.known(&server) {
             Some(found) => found,
-            None => of_docker(options, &request.repo, &server).await?,
+            None => of_docker(options, &server).await?,
         };
+        if matches!(found, LookedUp::Found(_)) {
+            check_encrypted(options, &request.repo, &server)?;
+        }
         self.lock().insert(server, found.clone());
-        request.access.credentials = found;
+        request.access.credentials = found.credentials();
         Ok(request.access.credentials.is_some())
     }
 
-    fn known(&self, server: &str) -> Option<Option<Credentials>> {
+    fn known(&self, server: &str) -> Option<LookedUp> {
         self.lock().get(server).cloned()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Option<Credentials>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, LookedUp>> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The credentials that Docker has for a server. May run a program that asks the user.
-async fn of_docker(
-    options: &Options,
-    repository: &str,
-    server: &str,
-) -> Result<Option<Credentials>, Error> {
+async fn of_docker(options: &Options, server: &str) -> Result<LookedUp, Error> {
     let (docker, host) = (options.docker.clone(), server.to_owned());
     let found = blocking(move || docker.credentials(&host)).await;
     let found = found.unwrap_or(Err(outrigger_oci::Error::Canceled));
@@ -94,10 +110,7 @@ async fn of_docker(
         Credentials::Bearer(_) => false,
     };
     let found = found.filter(|found| !is_token(found));
-    if found.is_some() {
-        check_encrypted(options, repository, server)?;
-    }
-    Ok(found)
+    Ok(found.map_or(LookedUp::Nothing, LookedUp::Found))
 }
 
 fn is_http(repository: &str) -> bool {
@@ -206,6 +219,39 @@ mod tests {
         }
         options.plain_http.insert("charts.local:8080".to_owned());
         assert!(apply(&options, "http://charts.local:8080/x").unwrap());
+    }
+
+    #[tokio::test]
+    async fn credentials_that_were_looked_up_are_not_readable_on_the_way_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        let config = r#"{"auths": {"charts.local": {"auth": "YW5uOmh1bnRlcjI="}}}"#;
+        fs_err::write(&path, config).unwrap();
+        let options = Options {
+            docker: outrigger_oci::DockerConfig::read(&path).unwrap(),
+            ..Options::default()
+        };
+        let logins = Logins::default();
+        let request = |repo: &str| Request {
+            repo: repo.to_owned(),
+            ..Request::default()
+        };
+        let asked = |url: &str| Error::CredentialsRequired {
+            url: url.to_owned(),
+            status: 401,
+        };
+        let (encrypted, plain) = ("https://charts.local/x", "http://charts.local/x");
+        let mut first = request(encrypted);
+        let looked_up = logins
+            .look_up(&options, &mut first, &asked(encrypted))
+            .await;
+        assert!(looked_up.unwrap() && first.access.credentials.is_some());
+        let again = logins.apply(&options, request(encrypted)).unwrap();
+        assert!(again.access.credentials.is_some());
+        let mut second = logins.apply(&options, request(plain)).unwrap();
+        assert_eq!(second.access.credentials, None);
+        let looked_up = logins.look_up(&options, &mut second, &asked(plain)).await;
+        assert!(matches!(looked_up, Err(Error::PlainCredentials { .. })));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use outrigger_chart::images::{self, Confidence, ImageUse};
 use outrigger_chart::{Chart, RenderOptions, from_archive, render};
+use outrigger_gotmpl::value::Map;
 use outrigger_oci::{Lock, Reference};
 use outrigger_repository::{Fetcher, Options};
 
@@ -106,11 +107,8 @@ impl ImagesOf {
         for image in &self.images {
             found.add(image, Confidence::Certain, "the command line")?;
         }
-        for path in &self.charts {
-            let chart = self.chart(path, registries, server)?;
-            for image in on_large_stack(|| images_of_chart(&chart, &self.render))? {
-                found.add_use(&image, &path.display().to_string())?;
-            }
+        if !self.charts.is_empty() {
+            self.add_charts(registries, server, &mut found)?;
         }
         for list in &self.lists {
             let text = input_file::read_text(list)?;
@@ -135,6 +133,24 @@ impl ImagesOf {
         }
         found.keep(self.confidence.map_or(default, Confidence::from));
         Ok(found)
+    }
+
+    fn add_charts(
+        &self,
+        registries: &RegistryFlags,
+        server: Option<&str>,
+        found: &mut FoundSet,
+    ) -> anyhow::Result<()> {
+        // Before anything is downloaded.
+        let values = self.render.values.merge(self.render.compat.profile())?;
+        for path in &self.charts {
+            let chart = self.chart(path, registries, server)?;
+            let images = on_large_stack(|| images_of_chart(&chart, &values, &self.render));
+            for image in images? {
+                found.add_use(&image, &path.display().to_string())?;
+            }
+        }
+        Ok(())
     }
 
     /// Loads a chart, or downloads it.
@@ -244,13 +260,15 @@ pub(super) fn read_lock(path: &Path) -> anyhow::Result<Lock> {
 }
 
 /// All images that a chart uses, with where they were found.
-fn images_of_chart(chart: &Chart, flags: &RenderFlags) -> anyhow::Result<Vec<ImageUse>> {
+fn images_of_chart(
+    chart: &Chart,
+    values: &Map,
+    flags: &RenderFlags,
+) -> anyhow::Result<Vec<ImageUse>> {
     let profile = flags.compat.profile();
-    let values = flags.values.merge(profile)?;
     let mut options = RenderOptions::new(profile, chart.name(), &flags.namespace);
     options.limits.stack_bytes = TEMPLATE_STACK;
     let host = LocalHost::new(false);
-    let rendered =
-        render(chart, &values, &options, &host, &mut source::warn).map_err(helm_error)?;
+    let rendered = render(chart, values, &options, &host, &mut source::warn).map_err(helm_error)?;
     Ok(images::find(&rendered))
 }
