@@ -65,7 +65,12 @@ enum Entry {
 impl Archive {
     /// Reads the index of an archive or an OCI layout folder. Blocks.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let metadata = fs_err::metadata(path).map_err(|error| Error::io(path, error))?;
+        let metadata = fs_err::metadata(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound {
+                what: path.display().to_string(),
+            },
+            _ => Error::io(path, error),
+        })?;
         let mut archive = if metadata.is_dir() {
             layout::open_folder(path)?
         } else {

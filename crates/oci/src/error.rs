@@ -165,6 +165,10 @@ impl Error {
                 source: TransportError::Server { .. },
                 ..
             }) => "the registry or a proxy in front of it fails; its log says why",
+            Self::Request(RequestError::Unreachable {
+                source: TransportError::NoTls,
+                ..
+            }) => "--plain-http HOST reaches a registry over plain HTTP",
             Self::Request(RequestError::Unreachable { .. }) => {
                 "check the host, whether it serves HTTPS (else --plain-http HOST), and whether a proxy or a firewall blocks it"
             }

@@ -32,7 +32,7 @@ pub struct Reference {
 pub enum InvalidReference {
     #[error("{0:?} is not an image reference: it is empty or has an empty part")]
     Empty(String),
-    #[error("{0:?} is not an image reference: it has a scheme")]
+    #[error("{0:?} is not an image reference: write it without the scheme")]
     Scheme(String),
     #[error("{text:?} is not an image reference: {host:?} is not a host with an optional port")]
     Host { text: String, host: String },

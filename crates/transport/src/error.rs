@@ -19,6 +19,8 @@ pub enum TransportError {
     ConnectionClosed { received: u64 },
     #[error("the server responded with status {status}")]
     Server { status: u16 },
+    #[error("the server does not speak TLS")]
+    NoTls,
     #[error("{0}")]
     Failed(String),
 }
@@ -26,7 +28,9 @@ pub enum TransportError {
 impl TransportError {
     fn from_request(error: &reqwest::Error, received: u64) -> Self {
         let reason = root_cause(error);
-        if error.is_timeout() {
+        if NOT_TLS.iter().any(|sign| reason.contains(sign)) {
+            Self::NoTls
+        } else if error.is_timeout() {
             Self::Timeout
         } else if error.is_body() || error.is_decode() || reason.contains("connection closed") {
             Self::ConnectionClosed { received }
@@ -92,9 +96,6 @@ fn root_cause(error: &reqwest::Error) -> String {
     while let Some(error) = cause {
         text = error.to_string();
         cause = error.source();
-    }
-    if NOT_TLS.iter().any(|sign| text.contains(sign)) {
-        return "the server does not speak TLS".to_owned();
     }
     text
 }

@@ -4,12 +4,12 @@
 //! those of Docker, or none.
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
 use outrigger_oci::{Client, Credentials, DockerConfig, Mirrors, Options, Secret, Tls};
-use outrigger_repository::{Access, Error as FetchError, RequestError};
+use outrigger_repository::{Access, Error as FetchError, RequestError, TransportError};
 
 use super::registry_name::{parse_mirror, parse_plain_http, parse_realm};
 use crate::input_file;
@@ -139,7 +139,10 @@ impl RegistryFlags {
 
     fn ca(&self) -> anyhow::Result<Option<Vec<u8>>> {
         let read = |path: &PathBuf| {
-            input_file::read(path).context("failed to read the certificate authorities")
+            let pem = input_file::read(path);
+            let pem = pem.context("failed to read the certificate authorities")?;
+            ensure_pem(path, &pem, CERTIFICATE)?;
+            Ok(pem)
         };
         self.ca_file.as_ref().map(read).transpose()
     }
@@ -195,11 +198,33 @@ impl RegistryFlags {
         let (Some(certificate), Some(key)) = (&self.cert_file, &self.key_file) else {
             return Ok(None);
         };
-        let read = |path| input_file::read(path).context("failed to read the client certificate");
-        let key = String::from_utf8(read(key)?)
+        let read = |path: &Path, label| {
+            let pem = input_file::read(path).context("failed to read the client certificate")?;
+            ensure_pem(path, &pem, label)?;
+            anyhow::Ok(pem)
+        };
+        let key = String::from_utf8(read(key, KEY)?)
             .context("the key of the client certificate is not PEM")?;
-        Ok(Some((read(certificate)?, Secret::new(key))))
+        Ok(Some((read(certificate, CERTIFICATE)?, Secret::new(key))))
     }
+}
+
+/// How blocks of PEM begin; that of a key may say of which kind it is.
+const CERTIFICATE: &str = "CERTIFICATE-----";
+const KEY: &str = "PRIVATE KEY-----";
+
+/// Fails for a file that has no such block. Without, a mistake would go unnoticed.
+fn ensure_pem(path: &Path, pem: &[u8], label: &str) -> anyhow::Result<()> {
+    let text = String::from_utf8_lossy(pem);
+    let mut lines = text.lines();
+    let is_begin = |line: &str| line.starts_with("-----BEGIN ") && line.trim_end().ends_with(label);
+    let what = label.trim_end_matches('-').to_lowercase();
+    anyhow::ensure!(
+        lines.any(is_begin),
+        "{} has no {what} in PEM",
+        path.display()
+    );
+    Ok(())
 }
 
 /// The only server among those that a command uses.
@@ -223,6 +248,13 @@ pub(crate) fn fetch_error(error: FetchError) -> anyhow::Error {
         }
         FetchError::Request(RequestError::UntrustedCertificate { .. }) => {
             Some("pass a private certificate authority with --ca-file".to_owned())
+        }
+        FetchError::Request(RequestError::Unreachable {
+            source: TransportError::NoTls,
+            ..
+        }) => Some("use http:// if it serves plain HTTP".to_owned()),
+        FetchError::InvalidSource { url, .. } if !url.contains("://") => {
+            Some(format!("use a URL, such as https://{url}"))
         }
         cause => cause.hint(),
     };
@@ -277,6 +309,25 @@ mod tests {
             let arguments = [&["x"], wrong].concat();
             assert!(CommandLine::try_parse_from(arguments).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_is_not_trusted_silently() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca.crt");
+        let ca = |content: &str| {
+            fs_err::write(&path, content).unwrap();
+            flags(&["--ca-file", path.to_str().unwrap()]).ca()
+        };
+        let error = ca("name: web\n").unwrap_err().to_string();
+        assert!(
+            error.ends_with("ca.crt has no certificate in PEM"),
+            "{error}"
+        );
+        assert!(ca("-----BEGIN PRIVATE KEY-----\n").is_err());
+        assert!(ca("-----BEGIN CERTIFICATE-----\r\n").is_ok());
+        let key = ensure_pem(&path, b"-----BEGIN EC PRIVATE KEY-----\n", KEY);
+        assert!(key.is_ok());
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub(crate) enum Verb {
     #[command(visible_alias = "ls")]
     List(ListArgs),
     /// Search the charts of repositories
-    Search(search::Args),
+    Search(Box<search::Args>),
     /// Read the index of repositories again
     Update(update::Args),
     /// Remove repositories

@@ -32,6 +32,20 @@ const NOW: GcOptions = GcOptions {
 };
 
 #[test]
+fn no_registry_is_created_among_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    fs_err::create_dir(folder.path().join("lost+found")).unwrap();
+    drop(Store::open(folder.path(), StoreOptions::default()).unwrap());
+    fs_err::write(folder.path().join("users"), "").unwrap();
+    drop(Store::open(folder.path(), StoreOptions::default()).unwrap());
+    let other = tempfile::tempdir().unwrap();
+    fs_err::write(other.path().join("Chart.yaml"), "").unwrap();
+    let error = Store::open(other.path(), StoreOptions::default()).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign(_)), "{error}");
+    assert_eq!(fs_err::read_dir(other.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn an_upload_is_resumed_by_the_next_process() {
     let (folder, store) = store();
     let upload = store.start_upload("a/b").unwrap();

@@ -22,7 +22,7 @@ use crate::commands::plugin::file;
 use crate::commands::registry_flags::RegistryFlags;
 use crate::commands::runtime;
 use crate::input_file;
-use crate::report::note;
+use crate::report::{UsageError, note};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImagesOf {
@@ -99,10 +99,10 @@ impl ImagesOf {
             && self.plugins.is_empty()
             && self.lists.is_empty()
             && self.from_lock.is_none());
-        anyhow::ensure!(
-            has_sources,
-            "no images: name some, or use --chart, --plugins, --list or --from-lock"
-        );
+        if !has_sources {
+            let error = "no images: name some, or use --chart, --plugins, --list or --from-lock";
+            return Err(UsageError(error.to_owned()).into());
+        }
         let mut found = FoundSet::default();
         for image in &self.images {
             found.add(image, Confidence::Certain, "the command line")?;

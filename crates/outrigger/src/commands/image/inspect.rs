@@ -61,13 +61,12 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             .await
             .map_err(hinted)?;
         let repository = found.location.repository();
-        let platform = match tree.root().parsed.is_index() {
-            true => None,
+        let platform = if tree.root().parsed.is_index() {
+            None
+        } else {
             // What is unusual about a config does not keep the rest from being shown.
-            false => source
-                .platform(repository, tree.root())
-                .await
-                .unwrap_or_default(),
+            let platform = source.platform(repository, tree.root()).await;
+            platform.unwrap_or_default()
         };
         printer.list(args.output.output, &rows(&tree, platform.as_ref()))?;
         Ok(ExitCode::SUCCESS)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use outrigger_chart::images::Confidence;
 use outrigger_oci::{Platform, Progress, Reference, SaveTarget, SavedImage, Source, Tree, save};
@@ -141,10 +141,20 @@ async fn write(source: &Source, images: &[SavedImage], target: &SaveTarget) -> a
 
 impl Args {
     fn target(&self) -> anyhow::Result<SaveTarget> {
-        SaveTarget::of(&self.target).map_err(|error| {
+        let target = SaveTarget::of(&self.target).map_err(|error| {
             let hint = error.hint();
             report::hinted(UsageError(error.to_string()), Some(hint))
-        })
+        })?;
+        if let (SaveTarget::Archive(..), Some(folder)) = (&target, self.target.parent())
+            && !folder.as_os_str().is_empty()
+        {
+            ensure!(
+                folder.is_dir(),
+                "folder {} does not exist",
+                folder.display()
+            );
+        }
+        Ok(target)
     }
 
     /// An image, and what is attached to it.

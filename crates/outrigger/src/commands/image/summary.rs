@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::builder::RangedU64ValueParser;
 use outrigger_oci::{
     Client, Copied, Copier, Copy, CopyOptions, Lock, Platform, Progress, Reference, Source, Totals,
 };
@@ -30,11 +31,15 @@ pub(crate) struct CopyFlags {
     #[arg(long)]
     check_blobs: bool,
     /// Images at a time
-    #[arg(long, value_name = "NUMBER", default_value_t = 4)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = at_least_one())]
     parallel_images: usize,
     /// Blobs at a time, over all images
-    #[arg(long, value_name = "NUMBER", default_value_t = 6)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 6, value_parser = at_least_one())]
     parallel_blobs: usize,
+}
+
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=1000)
 }
 
 impl CopyFlags {
@@ -254,7 +259,7 @@ fn image_result(copy: &Copy, result: &Result<Copied, outrigger_oci::Error>) -> T
 }
 
 /// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

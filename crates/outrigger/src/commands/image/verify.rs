@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::ArgGroup;
 use futures::stream::{self, StreamExt as _};
 use outrigger_chart::images::Confidence;
 use outrigger_oci::{Client, Copy, Error, Lock, Reference, Source, Tree};
 use serde::Serialize;
 
 use super::images_of::{ImagesOf, read_lock};
+use super::summary::chain;
 use super::sync::relocated;
 use crate::arguments::{Output, OutputFlag};
 use crate::commands::registry_flags::RegistryFlags;
@@ -26,11 +28,12 @@ Examples:
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("against").args(["lock", "registry"]).required(true).multiple(true))]
 pub(crate) struct Args {
     #[command(flatten)]
     images: ImagesOf,
     /// Lock file that must have all images; with --in, tags of the registry must have its digests
-    #[arg(long, value_name = "FILE", required_unless_present = "registry")]
+    #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
     /// Registry that must have all images and their blobs, at their relocated names
     #[arg(long = "in", value_name = "HOST[:PORT][/PATH]", value_parser = parse_prefix)]
@@ -110,10 +113,10 @@ async fn check(client: &Client, copies: &[Copy], locks: &Locks) -> Vec<Finding> 
         let problem = match moved {
             Ok(None) => {
                 let complete = check_image(client, &copy.target).await;
-                complete.err().map(|error| error.to_string())
+                complete.err().map(|error| chain(&error))
             }
             Ok(Some(problem)) => Some(problem),
-            Err(error) => Some(error.to_string()),
+            Err(error) => Some(chain(&error)),
         };
         problem.map(|problem| Finding {
             image: copy.source.to_string(),

@@ -90,7 +90,7 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
             );
         }
         let index = fetcher.index(url, &Access::default()).await;
-        let (index, _) = index.map_err(|error| url_error(url, error))?;
+        let (index, _) = index.map_err(fetch_error)?;
         found.extend(search(&index, &redacted(url), args));
     } else {
         let client = args.cluster.connect().await?.client;
@@ -149,21 +149,6 @@ async fn index(
         hinted(error, hint)
     });
     Ok(found?.0)
-}
-
-/// Explains why the repository of `--url` cannot be searched.
-fn url_error(url: &str, error: outrigger_repository::Error) -> anyhow::Error {
-    if !matches!(
-        error.cause(),
-        outrigger_repository::Error::InvalidSource { .. }
-    ) || url.contains("://")
-    {
-        return fetch_error(error);
-    }
-    let hint = format!(
-        "use https://{url} or a folder; without --url the repositories of the cluster are searched"
-    );
-    hinted(error, Some(hint))
 }
 
 fn secret_error(error: &kube::Error, of: &SecretReference) -> anyhow::Error {
