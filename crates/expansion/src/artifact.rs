@@ -13,7 +13,9 @@ use outrigger_oci::{
 };
 use tempfile::NamedTempFile;
 
-use crate::archive::{self, Discard, Reader, chunk_path, folder_of, temporary_file};
+use crate::archive::{
+    self, Discard, Reader, chunk_path, folder_of, remove_outdated_chunks, temporary_file,
+};
 use crate::build::files::digest_of;
 use crate::built::find_built;
 use crate::progress::Progress;
@@ -248,6 +250,7 @@ fn persist(files: Vec<(NamedTempFile, PathBuf)>, target: &Path) -> Result<Vec<Pa
         file.persist(&path).map_err(|error| failed(error.error))?;
         paths.push(path);
     }
+    remove_outdated_chunks(target, &paths).map_err(failed)?;
     Ok(paths)
 }
 

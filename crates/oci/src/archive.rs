@@ -6,9 +6,11 @@
 mod docker;
 mod layout;
 mod metered;
+mod partial;
 mod reader;
 mod saved;
 mod tarball;
+mod target;
 mod write;
 
 use std::collections::HashMap;
@@ -23,6 +25,7 @@ use crate::reference::Reference;
 
 pub(crate) use reader::{Position, Reader};
 pub use saved::{Layout, LayoutFile, SavedImage};
+pub use target::{Compression, InvalidTarget, SaveTarget};
 pub use write::save;
 
 /// An image of an archive, and its names.
@@ -62,7 +65,12 @@ enum Entry {
 impl Archive {
     /// Reads the index of an archive or an OCI layout folder. Blocks.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let metadata = fs_err::metadata(path).map_err(|error| Error::io(path, error))?;
+        let metadata = fs_err::metadata(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound {
+                what: path.display().to_string(),
+            },
+            _ => Error::io(path, error),
+        })?;
         let mut archive = if metadata.is_dir() {
             layout::open_folder(path)?
         } else {

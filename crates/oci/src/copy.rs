@@ -7,6 +7,7 @@
 mod attached;
 mod progress;
 mod referrers;
+mod select;
 mod source;
 mod tag_lists;
 mod tree;

@@ -127,7 +127,7 @@ impl Entry {
 }
 
 /// The user name that marks an identity token of Docker.
-pub(crate) const IDENTITY_TOKEN: &str = "<token>";
+pub const IDENTITY_TOKEN: &str = "<token>";
 
 fn basic(username: &str, password: &str) -> Credentials {
     Credentials::Basic {

@@ -65,6 +65,12 @@ pub enum Error {
         #[source]
         source: InvalidManifest,
     },
+    #[error("the config of the image in {what} is invalid")]
+    InvalidConfig {
+        what: String,
+        #[source]
+        source: serde_json::Error,
+    },
     #[error("{what} has no image for {platforms}; it has {found}")]
     NoPlatform {
         what: String,
@@ -143,7 +149,7 @@ impl Error {
                 return Some(format!("allow it with --token-realm {realm}"));
             }
             Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => {
-                "log in with `docker login`, or set DOCKER_CONFIG to the folder of a config.json with credentials"
+                "log in with `docker login`, or pass --username and --password-stdin, or --authfile with a config.json"
             }
             Self::Request(RequestError::UntrustedCertificate { .. }) => {
                 "pass a private certificate authority with --ca-file; plain HTTP needs --plain-http HOST"
@@ -159,6 +165,10 @@ impl Error {
                 source: TransportError::Server { .. },
                 ..
             }) => "the registry or a proxy in front of it fails; its log says why",
+            Self::Request(RequestError::Unreachable {
+                source: TransportError::NoTls,
+                ..
+            }) => "--plain-http HOST reaches a registry over plain HTTP",
             Self::Request(RequestError::Unreachable { .. }) => {
                 "check the host, whether it serves HTTPS (else --plain-http HOST), and whether a proxy or a firewall blocks it"
             }

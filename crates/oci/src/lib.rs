@@ -33,12 +33,15 @@ mod reference;
 mod registry;
 mod upload;
 
-pub use archive::{Archive, ArchivedImage, Layout, LayoutFile, SavedImage, save};
+pub use archive::{
+    Archive, ArchivedImage, Compression, InvalidTarget, Layout, LayoutFile, SaveTarget, SavedImage,
+    save,
+};
 pub use blob::{Blob, MemoryBlob, RemoteBlob};
 pub use client::Client;
 pub use copy::{Attached, Copied, Copier, Copy, CopyOptions, Progress, Source, Totals, Tree};
 pub use digest::{Algorithm, Digest, Hasher, InvalidDigest};
-pub use docker_config::DockerConfig;
+pub use docker_config::{DockerConfig, IDENTITY_TOKEN};
 pub use error::Error;
 pub use helm::{
     HELM_CHART, HELM_CONFIG, HELM_PROVENANCE, chart_layer, chart_manifest, tag_of_version,

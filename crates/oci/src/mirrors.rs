@@ -1,6 +1,8 @@
 //! Mirrors: repositories that are pulled from another registry. Pure.
 
-use crate::reference::{InvalidReference, Reference, Repository, is_registry, is_repository_path};
+use crate::reference::{
+    InvalidReference, Reference, Repository, canonical_host, is_registry, is_repository_path,
+};
 
 /// Rules that map a prefix of repositories to another one. The longest prefix wins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,8 +33,8 @@ impl Mirrors {
             return Err(invalid());
         }
         self.rules.push(Rule {
-            prefix: prefix.to_owned(),
-            target: target.to_owned(),
+            prefix: canonical(prefix),
+            target: canonical(target),
         });
         self.rules
             .sort_by_key(|rule| std::cmp::Reverse(rule.specificity()));
@@ -79,6 +81,12 @@ impl Rule {
         let rest = name.strip_prefix(&self.prefix)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", self.target))
     }
+}
+
+/// The prefix with the host as references spell it.
+fn canonical(prefix: &str) -> String {
+    let (host, path) = prefix.split_at(prefix.find('/').unwrap_or(prefix.len()));
+    format!("{}{path}", canonical_host(host))
 }
 
 /// A registry as a component of a path. Ports are not valid there.
@@ -140,6 +148,18 @@ mod tests {
             candidates(&["*=r.local:5000"], true, "r.local:5000/a:1"),
             ["r.local:5000/a:1"]
         );
+    }
+
+    #[test]
+    fn a_rule_applies_whatever_the_spelling_of_its_host() {
+        for prefix in ["docker.io", "Docker.IO", "index.docker.io"] {
+            let rule = format!("{prefix}=R.Local:5000/hub");
+            assert_eq!(
+                candidates(&[&rule], true, "bitnami/redis:7"),
+                ["r.local:5000/hub/bitnami/redis:7"],
+                "{prefix}"
+            );
+        }
     }
 
     #[test]

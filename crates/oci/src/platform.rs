@@ -37,7 +37,16 @@ impl Platform {
     pub fn matches(&self, other: &Self) -> bool {
         self.os == other.os
             && self.architecture == other.architecture
-            && (self.variant.is_none() || self.variant == other.variant)
+            && (self.variant.is_none() || self.variant() == other.variant())
+    }
+
+    /// The variant. Images for arm64 and arm need not name the one that all of them are for.
+    fn variant(&self) -> Option<&str> {
+        match (self.architecture.as_str(), self.variant.as_deref()) {
+            ("arm64", None) => Some("v8"),
+            ("arm", None) => Some("v7"),
+            (_, variant) => variant,
+        }
     }
 }
 
@@ -90,6 +99,9 @@ mod tests {
         assert!(platform("linux/arm").matches(&platform("linux/arm/v7")));
         assert!(!platform("linux/arm/v6").matches(&platform("linux/arm/v7")));
         assert!(platform("linux/x86_64").matches(&platform("linux/amd64")));
+        assert!(platform("linux/arm64/v8").matches(&platform("linux/arm64")));
+        assert!(platform("linux/arm/v7").matches(&platform("linux/arm")));
+        assert!(!platform("linux/arm/v6").matches(&platform("linux/arm")));
         for text in ["", "linux", "linux/", "linux/a/b/c", "a b/c"] {
             assert!(text.parse::<Platform>().is_err(), "{text}");
         }

@@ -32,7 +32,7 @@ pub struct Reference {
 pub enum InvalidReference {
     #[error("{0:?} is not an image reference: it is empty or has an empty part")]
     Empty(String),
-    #[error("{0:?} is not an image reference: it has a scheme")]
+    #[error("{0:?} is not an image reference: write it without the scheme")]
     Scheme(String),
     #[error("{text:?} is not an image reference: {host:?} is not a host with an optional port")]
     Host { text: String, host: String },
@@ -217,7 +217,7 @@ pub fn is_host(part: &str) -> bool {
     part.contains(['.', ':']) || part == "localhost" || part.chars().any(|c| c.is_ascii_uppercase())
 }
 
-fn canonical_host(host: &str) -> String {
+pub(crate) fn canonical_host(host: &str) -> String {
     match host {
         "index.docker.io" | "registry-1.docker.io" => DOCKER_HUB.to_owned(),
         host => host.to_ascii_lowercase(),

@@ -150,3 +150,59 @@ pub(crate) struct WideOutputFlag {
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) output: WideOutput,
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// The commands, with their full names.
+    fn commands(command: &clap::Command, name: &str, found: &mut Vec<(String, clap::Command)>) {
+        for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            let name = format!("{name} {}", verb.get_name());
+            found.push((name.clone(), verb.clone()));
+            commands(verb, &name, found);
+        }
+    }
+
+    fn all_commands() -> Vec<(String, clap::Command)> {
+        let mut root = Arguments::command();
+        root.build();
+        let mut found = Vec::new();
+        commands(&root, "outrigger", &mut found);
+        assert!(found.len() > 80, "{}", found.len());
+        found
+    }
+
+    #[test]
+    fn each_noun_and_each_verb_has_examples_of_itself() {
+        let lacks_examples = |(name, command): &(String, clap::Command)| {
+            let help = command.clone().render_long_help().to_string();
+            let examples = help.split_once("Examples:\n").map(|(_, examples)| examples);
+            !examples.is_some_and(|examples| examples.contains(name))
+        };
+        let all = all_commands();
+        let found = all.iter().filter(|command| lacks_examples(command));
+        let found: Vec<&str> = found.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(found, Vec::<&str>::new());
+    }
+
+    /// Files are written to `--to FILE`.
+    #[test]
+    fn output_is_a_format_everywhere() {
+        for (name, command) in all_commands() {
+            for argument in command.get_arguments() {
+                let is_output =
+                    argument.get_short() == Some('o') || argument.get_long() == Some("output");
+                if is_output {
+                    assert_eq!(argument.get_short(), Some('o'), "{name}");
+                    assert_eq!(argument.get_long(), Some("output"), "{name}");
+                    let formats = argument.get_possible_values();
+                    let has_json = formats.iter().any(|format| format.get_name() == "json");
+                    assert!(has_json, "{name}");
+                }
+            }
+        }
+    }
+}

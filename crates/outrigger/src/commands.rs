@@ -23,6 +23,7 @@ mod progress_line;
 pub(crate) mod provider;
 pub(crate) mod registry;
 mod registry_flags;
+mod registry_name;
 pub(crate) mod repository;
 pub(crate) mod runtime;
 pub(crate) mod serve;

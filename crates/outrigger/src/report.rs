@@ -57,6 +57,14 @@ fn is_usage_error(error: &anyhow::Error) -> bool {
     })
 }
 
+/// Prints the error of one of several things, with its causes and hints, as lines of information.
+pub(crate) fn note_failure(what: &str, error: &anyhow::Error) {
+    note(&format!("{what}: {error:#}"));
+    for hint in hints(error) {
+        note(&format!("  hint: {hint}"));
+    }
+}
+
 /// Prints one line of information for the user that is not part of the result.
 pub(crate) fn note(text: &str) {
     // Notes are optional: a failed write to stderr is ignored.
@@ -75,12 +83,17 @@ pub(crate) fn text(error: &anyhow::Error) -> String {
     for cause in error.chain().skip(1) {
         text.push_str(&format!("  caused by: {cause}\n"));
     }
-    for cause in error.chain() {
-        if let Some(hinted) = cause.downcast_ref::<Hinted>() {
-            text.push_str(&format!("hint: {}\n", hinted.hint));
-        }
+    for hint in hints(error) {
+        text.push_str(&format!("hint: {hint}\n"));
     }
     text
+}
+
+fn hints(error: &anyhow::Error) -> impl Iterator<Item = &str> {
+    let hinted = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<Hinted>());
+    hinted.map(|hinted| hinted.hint.as_str())
 }
 
 /// An error with a hint. `Display` and `source` are those of the wrapped error.

@@ -94,6 +94,7 @@ impl From<StoreError> for Failure {
             }
             StoreError::Io { .. }
             | StoreError::InUse(_)
+            | StoreError::Foreign(_)
             | StoreError::IgnoresCase(_)
             | StoreError::Canceled => {
                 tracing::error!(

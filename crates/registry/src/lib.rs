@@ -18,4 +18,4 @@ mod tokens;
 
 pub use access::{Access, AccessError};
 pub use server::{Server, ServerError, ServerOptions};
-pub use store::{Collected, GcOptions, Problem, Store, StoreError, StoreOptions};
+pub use store::{Collected, Content, GcOptions, Kept, Problem, Store, StoreError, StoreOptions};

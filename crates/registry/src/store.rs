@@ -16,6 +16,7 @@
 mod blobs;
 mod collect;
 mod collected;
+mod gc_report;
 mod manifests;
 mod repair;
 mod sync;
@@ -29,7 +30,8 @@ use std::time::Duration;
 
 use outrigger_oci::{Digest, InvalidManifest};
 
-pub use collect::{Collected, GcOptions};
+pub use collect::GcOptions;
+pub use gc_report::{Collected, Content, Kept};
 pub use repair::Problem;
 use sync::Syncer;
 pub(crate) use upload::{Upload, Uploads};
@@ -79,6 +81,8 @@ pub enum StoreError {
         "the index of all charts would have more than {limit} bytes; delete versions that are not used"
     )]
     IndexTooLarge { limit: u64 },
+    #[error("{} has other files, and is not the folder of a registry; use a new or an empty one", .0.display())]
+    Foreign(PathBuf),
     #[error("{path} is served by another process", path = .0.display())]
     InUse(PathBuf),
     #[error("the file system of {path} does not distinguish upper and lower case, so one tag would replace another", path = .0.display())]
@@ -139,6 +143,7 @@ const FOLDERS: &[&str] = &["blobs", "repositories", "uploads", "unsynced", "temp
 impl Store {
     /// Opens a store to serve it, which one process does at a time. Blobs that a crash may have damaged are verified.
     pub fn open(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
+        ensure_own(root)?;
         create_folder(root)?;
         let lock = lock(root)?;
         let store = Self::with(root, options, Some(lock))?;
@@ -279,6 +284,23 @@ impl Store {
         fs_err::write(&temporary, content).map_err(|error| StoreError::io(&temporary, error))?;
         move_file(&temporary, path)
     }
+}
+
+/// Refuses a folder with other files, among which a registry would be created.
+fn ensure_own(root: &Path) -> Result<(), StoreError> {
+    // A folder that does not exist is created, and one that cannot be read is reported then.
+    let Ok(entries) = fs_err::read_dir(root) else {
+        return Ok(());
+    };
+    let is_known = |name: &std::ffi::OsStr| {
+        let others = ["collected", "lost+found"];
+        FOLDERS.iter().chain(&others).any(|known| name == *known)
+    };
+    let mut names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
+    if root.join("blobs").is_dir() || names.all(|name| is_known(&name)) {
+        return Ok(());
+    }
+    Err(StoreError::Foreign(root.to_owned()))
 }
 
 /// Locks a folder for this process. The lock is released when the file is closed, also by a crash.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use outrigger_api::reason::Reason;
 use outrigger_chart::load;
 use outrigger_chart::load::archive::MAX_TOTAL;
+use outrigger_oci::Error as OciError;
 use outrigger_transport::{RedirectError, RequestError};
 
 use crate::local::{MAX_DEPTH, MAX_ENTRIES};
@@ -50,6 +51,16 @@ pub enum Error {
     },
     #[error("{url} rejected the credentials (status {status})")]
     Unauthorized { url: String, status: u16 },
+    #[error("{url} requires credentials (status {status})")]
+    CredentialsRequired { url: String, status: u16 },
+    #[error("credentials are not sent to {url} over plain HTTP")]
+    PlainCredentials { url: String, host: String },
+    #[error("failed to look up the credentials for {host}")]
+    Docker {
+        host: String,
+        #[source]
+        source: Box<outrigger_oci::Error>,
+    },
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error("{url} responded with status {status}")]
@@ -99,6 +110,12 @@ pub enum Error {
     },
 }
 
+const SECRET: &str =
+    "create a Repository with a secretRef to a Secret with username and password, or token";
+
+const CA_IN_SECRET: &str =
+    "add a private certificate authority as ca.crt to the Secret of the Repository";
+
 const ALLOW_LOCAL: &str = "outrigger serve --allow-local-addresses allows servers on its node";
 
 /// A limit of local directories.
@@ -139,7 +156,10 @@ impl Error {
             Self::FileNotAllowed { .. } | Self::AddressNotAllowed { .. } => {
                 Reason::SourceNotAllowed
             }
-            Self::Unauthorized { .. } => Reason::Unauthorized,
+            Self::Unauthorized { .. }
+            | Self::CredentialsRequired { .. }
+            | Self::PlainCredentials { .. }
+            | Self::Docker { .. } => Reason::Unauthorized,
             Self::Request(error) => request_reason(error),
             Self::UnexpectedStatus { .. } | Self::Redirect(_) | Self::TooLarge { .. } => {
                 Reason::UnexpectedResponse
@@ -152,14 +172,31 @@ impl Error {
         }
     }
 
+    /// The error itself, also if several callers share it.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::Shared(error) => error.cause(),
+            error => error,
+        }
+    }
+
+    /// Advice for those who write a Repository or a Plugin. That for a command line depends on its flags.
     pub fn hint(&self) -> Option<String> {
         let text = match self {
-            Self::Oci { source, .. }
-                if matches!(**source, outrigger_oci::Error::LocalRedirect { .. }) =>
-            {
+            Self::Oci { source, .. } if matches!(**source, OciError::LocalRedirect { .. }) => {
                 ALLOW_LOCAL
             }
-            Self::Oci { source, .. } => return source.hint(),
+            Self::Oci { source, .. } => match **source {
+                OciError::Unauthorized { .. } | OciError::CredentialsRequired { .. } => SECRET,
+                OciError::Request(RequestError::UntrustedCertificate { .. }) => CA_IN_SECRET,
+                _ => return source.hint(),
+            },
+            Self::Docker { source, .. } => return source.hint(),
+            Self::PlainCredentials { host, .. } => {
+                return Some(format!(
+                    "use https://, or allow it with --plain-http {host}"
+                ));
+            }
             Self::Git { .. } => "use an https:// Helm repository or a file:// directory",
             Self::DigestMismatch { .. } => {
                 "the archive was replaced or is corrupt; contact the owner of the repository"
@@ -169,18 +206,18 @@ impl Error {
                 "outrigger serve --allow-files DIR allows the charts in a directory"
             }
             Self::AddressNotAllowed { .. } => ALLOW_LOCAL,
-            Self::Unauthorized { .. } => {
-                "create a Repository with a secretRef to a Secret with username and password, or token"
-            }
+            Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => SECRET,
             Self::Request(RequestError::Unreachable { .. }) => {
                 "check the URL, and whether a proxy or a firewall blocks it"
             }
-            Self::Request(RequestError::UntrustedCertificate { .. }) => {
-                "add a private certificate authority as ca.crt to the Secret of the Repository"
-            }
+            Self::Request(RequestError::UntrustedCertificate { .. }) => CA_IN_SECRET,
             Self::InvalidRange { .. } => {
                 "use a version such as \"1.2.3\", or a range such as \"^1.2\" or \">=1.2, <2\""
             }
+            Self::UnexpectedStatus { status: 404, .. } => {
+                "check the URL; below that of a repository there is an index.yaml"
+            }
+            Self::InvalidIndex { .. } => "check whether it is the URL of a chart repository",
             Self::Shared(error) => return error.hint(),
             _ => return None,
         };
@@ -196,8 +233,8 @@ fn request_reason(error: &RequestError) -> Reason {
     }
 }
 
-fn oci_reason(error: &outrigger_oci::Error) -> Reason {
-    use outrigger_oci::Error as Oci;
+fn oci_reason(error: &OciError) -> Reason {
+    use OciError as Oci;
     match error {
         Oci::Request(error) => request_reason(error),
         Oci::Unauthorized { .. } | Oci::CredentialsRequired { .. } | Oci::ForeignRealm { .. } => {

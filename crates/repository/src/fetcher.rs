@@ -18,6 +18,7 @@ use crate::download::{Blob, Downloader, blocking};
 use crate::http::{self, ClientConfig, GetRequest, Http};
 use crate::index::{self, Entry, Index};
 use crate::local::{self, LocalChart};
+use crate::logins::Logins;
 use crate::oci::{self, OciChart, OciClients, OciSource};
 use crate::request::{Archive, Fetched, Manifests, Options, Request};
 use crate::source::Source;
@@ -35,6 +36,7 @@ struct Shared {
     options: Options,
     downloader: Downloader,
     registries: OciClients,
+    logins: Logins,
     charts: ChartCache,
     indexes: Mutex<Indexes>,
 }
@@ -109,6 +111,7 @@ impl Fetcher {
             shared: Arc::new(Shared {
                 downloader: Downloader::new(Http::new(config), cache),
                 registries: OciClients::default(),
+                logins: Logins::default(),
                 charts: ChartCache::default(),
                 indexes: Mutex::default(),
                 options,
@@ -118,7 +121,15 @@ impl Fetcher {
 
     /// Fetches a chart.
     pub async fn fetch(&self, request: &Request) -> Result<Fetched, Error> {
-        let request = &self.mirrored(request);
+        let mut request = self.prepared(request)?;
+        let fetched = self.fetch_once(&request).await;
+        if self.log_in(&mut request, fetched.as_ref().err()).await? {
+            return self.fetch_once(&request).await;
+        }
+        fetched
+    }
+
+    async fn fetch_once(&self, request: &Request) -> Result<Fetched, Error> {
         let fetched = match self.source(request)? {
             Source::Local(path) => self.load_local(path, request).await?,
             Source::Archive(url) => {
@@ -135,7 +146,15 @@ impl Fetcher {
 
     /// Downloads the archive of a chart, verified.
     pub async fn archive(&self, request: &Request) -> Result<Archive, Error> {
-        let request = &self.mirrored(request);
+        let mut request = self.prepared(request)?;
+        let archive = self.archive_once(&request).await;
+        if self.log_in(&mut request, archive.as_ref().err()).await? {
+            return self.archive_once(&request).await;
+        }
+        archive
+    }
+
+    async fn archive_once(&self, request: &Request) -> Result<Archive, Error> {
         let location = request.repo.clone();
         let blob = match self.source(request)? {
             Source::Archive(url) => self.current(&url, &url, request).await?,
@@ -165,6 +184,21 @@ impl Fetcher {
 
     /// The index of a repository, and its digest.
     pub async fn index(&self, url: &str, access: &Access) -> Result<(Arc<Index>, String), Error> {
+        let request = Request {
+            repo: url.to_owned(),
+            access: access.clone(),
+            ..Request::default()
+        };
+        let shared = &self.shared;
+        let mut request = shared.logins.apply(&shared.options, request)?;
+        let index = self.index_once(url, &request.access).await;
+        if self.log_in(&mut request, index.as_ref().err()).await? {
+            return self.index_once(url, &request.access).await;
+        }
+        index
+    }
+
+    async fn index_once(&self, url: &str, access: &Access) -> Result<(Arc<Index>, String), Error> {
         match self.parse(url)? {
             Source::Repository(url) => {
                 let observer = WaitObserver::default();
@@ -195,7 +229,15 @@ impl Fetcher {
 
     /// Fetches YAML files: those of a directory or an archive, or a single one.
     pub async fn fetch_manifests(&self, request: &Request) -> Result<Manifests, Error> {
-        let request = &self.mirrored(request);
+        let mut request = self.prepared(request)?;
+        let manifests = self.manifests_once(&request).await;
+        if self.log_in(&mut request, manifests.as_ref().err()).await? {
+            return self.manifests_once(&request).await;
+        }
+        manifests
+    }
+
+    async fn manifests_once(&self, request: &Request) -> Result<Manifests, Error> {
         let files = match self.source(request)? {
             Source::Local(path) => {
                 let request = request.clone();
@@ -246,6 +288,21 @@ impl Fetcher {
             .collect();
         let digest = crate::digest::of_parts(&parts);
         Ok(Manifests { files, digest })
+    }
+
+    /// The request at the mirror of its repository, with the credentials that are known for that.
+    fn prepared(&self, request: &Request) -> Result<Request, Error> {
+        let shared = &self.shared;
+        shared.logins.apply(&shared.options, self.mirrored(request))
+    }
+
+    /// Adds credentials to a request that failed without. `false` if it would fail again.
+    async fn log_in(&self, request: &mut Request, error: Option<&Error>) -> Result<bool, Error> {
+        let shared = &self.shared;
+        match error {
+            Some(error) => shared.logins.look_up(&shared.options, request, error).await,
+            None => Ok(false),
+        }
     }
 
     /// The request at the mirror of its repository, which does not get the credentials of the repository.

@@ -135,7 +135,9 @@ impl Http {
                     .map_err(Error::from)?;
                 continue;
             }
-            check_status(&response, &url)?;
+            let has_sent =
+                request.access.credentials.is_some() && is_same_origin(&url, request.repository);
+            check_status(&response, &url, has_sent)?;
             return read_body(response, &url, request.max_bytes, self.limits.body()).await;
         }
         Err(Error::from(RedirectError {
@@ -217,13 +219,14 @@ impl Http {
     }
 }
 
-fn check_status(response: &Response, url: &Url) -> Result<(), AttemptError> {
+fn check_status(response: &Response, url: &Url, has_sent: bool) -> Result<(), AttemptError> {
     let status = response.status().as_u16();
     let url = redact(url);
     match status {
         // Others, such as 206, announce something else than the whole file.
         200 | 203 => Ok(()),
-        401 | 403 => Err(Error::Unauthorized { url, status }.into()),
+        401 | 403 if has_sent => Err(Error::Unauthorized { url, status }.into()),
+        401 | 403 => Err(Error::CredentialsRequired { url, status }.into()),
         status if is_transient(status) => Err(AttemptError {
             error: RequestError::Unreachable {
                 url,

@@ -21,6 +21,7 @@ mod http;
 mod index;
 mod limits;
 mod local;
+mod logins;
 mod mirrors;
 mod oci;
 mod request;
@@ -33,6 +34,7 @@ pub use access::Access;
 pub use error::{Error, Limit};
 pub use fetcher::Fetcher;
 pub use index::{Entry, Index};
+pub use logins::server_of;
 pub use mirrors::{ChartMirrors, InvalidChartMirror};
 pub use oci::OciSource;
 pub use outrigger_transport::{

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use outrigger_gostd::semver::Version;
 use outrigger_oci::{
     Backoff, Blob as OciBlob, Client, Descriptor, Digest, Error as OciError, Reference, Repository,
-    Resolved, chart_layer, tag_of_version, version_of_tag,
+    Resolved, Tls, chart_layer, tag_of_version, version_of_tag,
 };
 
 use url::Url;
@@ -30,10 +30,10 @@ pub(crate) struct OciChart {
     pub(crate) layer: Descriptor,
 }
 
-/// One client for each set of credentials, so that tokens are never shared between users.
+/// One client for each registry and set of credentials, so that tokens are never shared between users.
 #[derive(Debug, Default)]
 pub(crate) struct OciClients {
-    clients: Mutex<Vec<(Access, Client)>>,
+    clients: Mutex<Vec<(String, Access, Client)>>,
 }
 
 const MAX_CLIENTS: usize = 64;
@@ -92,12 +92,16 @@ impl OciClients {
     /// The client for these credentials. They are sent to this registry only.
     pub(crate) fn get(&self, options: &Options, registry: &str, access: &Access) -> Client {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, client)) = clients.iter().find(|(other, _)| other == access) {
+        let is_same = |of: &str, other: &Access| of == registry && other == access;
+        if let Some((.., client)) = clients.iter().find(|(of, other, _)| is_same(of, other)) {
             return client.clone();
         }
         let mut settings = outrigger_oci::Options {
             plain_http: options.plain_http.clone(),
             mirrors: options.image_mirrors.clone(),
+            docker: options.docker.clone(),
+            token_realms: options.token_realms.clone(),
+            allow_local_redirects: options.allow_local_redirects,
             refuse_local_addresses: options.rules.refuse_local_addresses,
             backoff: Backoff {
                 max_attempts: options.max_attempts,
@@ -109,6 +113,9 @@ impl OciClients {
             read_timeout: options.read_timeout,
             ..outrigger_oci::Options::default()
         };
+        let ca = options.ca.clone();
+        let others = Tls { ca, client: None };
+        settings.tls.insert(String::new(), others);
         settings.tls.insert(registry.to_owned(), access.tls.clone());
         if let Some(credentials) = &access.credentials {
             settings
@@ -119,7 +126,7 @@ impl OciClients {
         if clients.len() == MAX_CLIENTS {
             clients.remove(0);
         }
-        clients.push((access.clone(), client.clone()));
+        clients.push((registry.to_owned(), access.clone(), client.clone()));
         client
     }
 }

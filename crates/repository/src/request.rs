@@ -1,13 +1,13 @@
 //! The options of the fetcher, its requests and results.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use outrigger_chart::load::archive::MAX_ARCHIVE;
 use outrigger_chart::{Chart, File, Profile};
-use outrigger_oci::Mirrors;
+use outrigger_oci::{DockerConfig, Mirrors};
 
 use crate::access::Access;
 use crate::local::MAX_INDEX;
@@ -45,6 +45,16 @@ pub struct Options {
     pub image_mirrors: Mirrors,
     /// Mirrors of chart repositories
     pub chart_mirrors: ChartMirrors,
+    /// Credentials and client certificates by server, `HOST[:PORT]`, of requests without their own
+    pub logins: BTreeMap<String, Access>,
+    /// Credentials of Docker, for servers that require some and have none of the above
+    pub docker: DockerConfig,
+    /// Certificate authorities to trust, in addition to those of the system and those of a request
+    pub ca: Option<Vec<u8>>,
+    /// Hosts of token services that may receive the credentials of any registry
+    pub token_realms: BTreeSet<String>,
+    /// Whether a registry may redirect to loopback and link-local addresses
+    pub allow_local_redirects: bool,
 }
 
 impl Default for Options {
@@ -66,6 +76,11 @@ impl Default for Options {
             plain_http: BTreeSet::new(),
             image_mirrors: Mirrors::default(),
             chart_mirrors: ChartMirrors::default(),
+            logins: BTreeMap::new(),
+            docker: DockerConfig::default(),
+            ca: None,
+            token_realms: BTreeSet::new(),
+            allow_local_redirects: false,
         }
     }
 }

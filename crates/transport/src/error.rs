@@ -19,6 +19,8 @@ pub enum TransportError {
     ConnectionClosed { received: u64 },
     #[error("the server responded with status {status}")]
     Server { status: u16 },
+    #[error("the server does not speak TLS")]
+    NoTls,
     #[error("{0}")]
     Failed(String),
 }
@@ -26,7 +28,9 @@ pub enum TransportError {
 impl TransportError {
     fn from_request(error: &reqwest::Error, received: u64) -> Self {
         let reason = root_cause(error);
-        if error.is_timeout() {
+        if NOT_TLS.iter().any(|sign| reason.contains(sign)) {
+            Self::NoTls
+        } else if error.is_timeout() {
             Self::Timeout
         } else if error.is_body() || error.is_decode() || reason.contains("connection closed") {
             Self::ConnectionClosed { received }
@@ -95,6 +99,9 @@ fn root_cause(error: &reqwest::Error) -> String {
     }
     text
 }
+
+/// What the TLS library says about an answer that is plain HTTP.
+const NOT_TLS: [&str; 2] = ["InvalidContentType", "InvalidMessage"];
 
 /// The URL without query, fragment and credentials, which may be secret.
 pub fn redact(url: &Url) -> String {

@@ -8,6 +8,7 @@ use outrigger_oci::{Algorithm, Digest, Hasher};
 use tempfile::NamedTempFile;
 
 use super::chunk::{ChunkHeader, HEADER, MAX_CHUNKS};
+use super::outdated::remove_outdated_chunks;
 
 /// The files that a package is written to.
 #[derive(Debug)]
@@ -84,6 +85,7 @@ impl Output {
             temporary.persist(&path).map_err(|error| error.error)?;
             paths.push(path);
         }
+        remove_outdated_chunks(&self.target, &paths)?;
         // The names are on disk, too, before success is reported.
         fs_err::File::open(&self.folder)?.sync_all()?;
         Ok(paths)

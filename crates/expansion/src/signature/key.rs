@@ -17,6 +17,7 @@ const PUBLIC_PREFIX: [u8; 12] = [
 
 const PRIVATE: &str = "PRIVATE KEY";
 const PUBLIC: &str = "PUBLIC KEY";
+const ENCRYPTED: &str = "ENCRYPTED PRIVATE KEY";
 
 /// The largest file of a key.
 const MAX_FILE: u64 = 64 << 10;
@@ -52,6 +53,10 @@ pub enum KeyError {
     },
     #[error("{} has a private key, where a public one is needed", .0.display())]
     IsPrivate(PathBuf),
+    #[error("{} has a public key, where a private one is needed", .0.display())]
+    IsPublic(PathBuf),
+    #[error("the private key {} has a passphrase, which is not supported", .0.display())]
+    IsEncrypted(PathBuf),
     #[error("the key of {} is not an Ed25519 key", .0.display())]
     Algorithm(PathBuf),
     #[error("failed to generate a key")]
@@ -66,6 +71,11 @@ impl KeyError {
                 Some("`outrigger expansion keygen` makes a pair of keys".to_owned())
             }
             Self::IsPrivate(_) => Some("pass the file that ends in .pub".to_owned()),
+            Self::IsPublic(_) => Some("pass the file that ends in .key".to_owned()),
+            Self::IsEncrypted(path) => Some(format!(
+                "`openssl pkey -in {} -out NEW` removes the passphrase",
+                path.display()
+            )),
             Self::Io { .. } | Self::Generate => None,
         }
     }
@@ -82,20 +92,17 @@ impl PrivateKey {
     /// Reads a key from a file that only its owner can read.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let failed = io_error(path);
-        let mode = fs_err::metadata(path)
-            .map_err(&failed)?
-            .permissions()
-            .mode()
-            & 0o777;
+        let text = read(path)?;
+        // A public key may be read by others, so that is not what is wrong with it.
+        let Some(der) = decode(&text, PRIVATE) else {
+            return Err(not_private(path, &text));
+        };
+        let mode = fs_err::metadata(path).map_err(&failed)?;
+        let mode = mode.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {
             let path = path.to_owned();
             return Err(KeyError::Permissions { path, mode });
         }
-        let expected = PRIVATE;
-        let der = decode(&read(path)?, expected).ok_or_else(|| KeyError::NoPem {
-            path: path.to_owned(),
-            expected,
-        })?;
         let key = Ed25519KeyPair::from_pkcs8(&der);
         key.map(Self)
             .map_err(|_| KeyError::Algorithm(path.to_owned()))
@@ -159,6 +166,21 @@ impl PublicKey {
     pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let key = UnparsedPublicKey::new(&ED25519, &self.0);
         key.verify(message, signature).is_ok()
+    }
+}
+
+/// What a file without a private key has instead.
+fn not_private(path: &Path, text: &str) -> KeyError {
+    let has = |label: &str| decode(text, label).is_some();
+    if has(PUBLIC) {
+        KeyError::IsPublic(path.to_owned())
+    } else if has(ENCRYPTED) {
+        KeyError::IsEncrypted(path.to_owned())
+    } else {
+        KeyError::NoPem {
+            path: path.to_owned(),
+            expected: PRIVATE,
+        }
     }
 }
 
@@ -245,6 +267,13 @@ mod tests {
         assert!(matches!(public(&other), KeyError::Algorithm(_)));
         let private = PrivateKey::read(&file(&folder, &encode(PRIVATE, &[1; 48]), 0o600));
         assert!(matches!(private.unwrap_err(), KeyError::Algorithm(_)));
+        let private = |text: &str| PrivateKey::read(&file(&folder, text, 0o644)).unwrap_err();
+        let error = private(OPENSSL_PUBLIC);
+        assert!(matches!(error, KeyError::IsPublic(_)), "{error}");
+        assert!(error.hint().unwrap().contains(".key"));
+        let error = private(&encode(ENCRYPTED, &[1; 48]));
+        assert!(matches!(error, KeyError::IsEncrypted(_)), "{error}");
+        assert!(matches!(private("text"), KeyError::NoPem { .. }));
         let debug = format!("{:?}", PrivateKey::generate().unwrap());
         assert!(debug.starts_with("PrivateKey(sha256:"), "{debug}");
     }

@@ -75,6 +75,34 @@ fn chunks_are_the_package_under_any_names() {
 }
 
 #[test]
+fn a_rebuild_with_fewer_chunks_removes_those_of_the_old_package_only() {
+    let chunked = chunked();
+    let count = chunked.paths.len();
+    let foreign = [
+        chunked.folder.join("b.tar.zst.004"),
+        chunked.folder.join(format!("a.tar.zst.{:03}", count + 1)),
+    ];
+    fs_err::copy(&chunked.paths[3], &foreign[0]).unwrap();
+    fs_err::write(&foreign[1], "not a chunk").unwrap();
+    let rebuild = |chunk_size| {
+        let options = BuildOptions::default();
+        let name = "chunks/a.tar.zst";
+        chunked.sample.build_with(name, &options, chunk_size).paths
+    };
+    let written = rebuild(Some(2 * MIN_CHUNK));
+    assert!(written.len() < count && written.len() > 1, "{written:?}");
+    let left = |paths: &[PathBuf]| paths.iter().filter(|path| path.exists()).count();
+    assert_eq!(left(&chunked.paths), written.len());
+    assert_eq!(left(&foreign), 2);
+    // A copy under another name is not removed, but of the same package with other chunks.
+    fs_err::remove_file(&foreign[0]).unwrap();
+    open_package(&written[0]).unwrap();
+    rebuild(None);
+    assert_eq!(left(&chunked.paths), 0);
+    assert_eq!(left(&foreign), 1);
+}
+
+#[test]
 fn missing_and_repeated_chunks_are_named() {
     let chunked = chunked();
     let count = chunked.paths.len();

@@ -34,7 +34,8 @@ fn docker_archive(layer: &[u8]) -> Vec<u8> {
 }
 
 async fn save_quietly(source: &Source, images: &[SavedImage], path: &Path) -> Result<(), Error> {
-    save(source, images, path, &crate::Progress::default()).await
+    let target = SaveTarget::of(path).unwrap();
+    save(source, images, &target, &crate::Progress::default()).await
 }
 
 async fn read_layer(path: &Path) -> Result<Vec<u8>, Error> {
@@ -104,11 +105,11 @@ async fn only_regular_files_are_replaced_by_an_archive() {
     let source = Source::Archive(Arc::new(
         Archive::open(&folder.path().join("layout")).unwrap(),
     ));
-    let socket = folder.path().join("socket");
+    let socket = folder.path().join("socket.tar");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let error = save_quietly(&source, &[], &socket).await.unwrap_err();
     assert!(error.to_string().contains("socket"), "{error}");
-    let (target, link) = (folder.path().join("a.tar"), folder.path().join("link"));
+    let (target, link) = (folder.path().join("a.tar"), folder.path().join("link.tar"));
     fs_err::write(&target, "old").unwrap();
     fs_err::os::unix::fs::symlink(&target, &link).unwrap();
     save_quietly(&source, &[], &link).await.unwrap();
@@ -196,6 +197,70 @@ async fn saved_archives_are_reproducible_and_can_be_read() {
             .unwrap();
         assert!(read_layer(&layout).await.unwrap() == b"layer");
     }
+}
+
+/// All files below a folder, without folders.
+fn files_below(folder: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    for entry in fs_err::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path.file_name().unwrap().to_string_lossy().into_owned());
+        }
+    }
+    files
+}
+
+#[tokio::test]
+async fn an_interrupted_save_leaves_no_temporary_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let docker = folder.path().join("docker.tar");
+    fs_err::write(&docker, docker_archive(b"layer")).unwrap();
+    let source = Source::Archive(Arc::new(Archive::open(&docker).unwrap()));
+    let image = image_named(&source, "web:1").await;
+    let saved = folder.path().join("saved");
+    fs_err::create_dir(&saved).unwrap();
+    for name in ["a.tar", "b.tar.zst", "layout/"] {
+        let progress = crate::Progress::default();
+        progress.cancel();
+        let target = SaveTarget::of(&saved.join(name)).unwrap();
+        let result = save(&source, std::slice::from_ref(&image), &target, &progress).await;
+        assert!(matches!(result, Err(Error::Canceled)), "{name}: {result:?}");
+        assert_eq!(files_below(&saved), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_save_removes_what_a_killed_one_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let docker = folder.path().join("docker.tar");
+    fs_err::write(&docker, docker_archive(b"layer")).unwrap();
+    let source = Source::Archive(Arc::new(Archive::open(&docker).unwrap()));
+    let image = image_named(&source, "web:1").await;
+    let saved = folder.path().join("saved");
+    let blobs = saved.join("layout/blobs/sha256");
+    fs_err::create_dir_all(&blobs).unwrap();
+    let blob = format!(".{}.Ab1234.partial", Digest::of(b"layer").hex());
+    for left in [
+        saved.join(".a.tar.Ab1234.partial"),
+        saved.join("layout/.index.json.Ab1234.partial"),
+        blobs.join(blob),
+    ] {
+        fs_err::write(left, "half").unwrap();
+    }
+    for name in ["a.tar", "layout/"] {
+        let path = saved.join(name);
+        save_quietly(&source, std::slice::from_ref(&image), &path)
+            .await
+            .unwrap();
+    }
+    let left = files_below(&saved);
+    assert!(
+        left.iter().all(|name| !name.ends_with(".partial")),
+        "{left:?}"
+    );
 }
 
 /// An image of an archive under another name.

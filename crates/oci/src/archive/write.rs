@@ -6,19 +6,20 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::invalid;
 use super::saved::{Layout, LayoutFile, SavedImage};
+use super::target::{Compression, SaveTarget};
+use super::{invalid, partial};
 use crate::blob::Blob;
 use crate::copy::{Progress, Source};
 use crate::error::Error;
 use crate::upload::Transfer;
 
-/// Saves images to a file, or to a folder if `path` is one or ends with a slash. A folder is extended: the images and blobs
-/// that it has are kept, also by several processes at a time.
+/// Saves images to an archive or a folder. A folder is extended: the images and blobs that it has are kept, also by several
+/// processes at a time. If the progress is canceled, no partial file is left.
 pub async fn save(
     source: &Source,
     images: &[SavedImage],
-    path: &Path,
+    target: &SaveTarget,
     progress: &Progress,
 ) -> Result<(), Error> {
     let mut layout = Layout::default();
@@ -26,22 +27,25 @@ pub async fn save(
         layout.add(source, image);
     }
     progress.expect(layout.blob_size());
-    if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-        return save_folder(layout, path, progress).await;
-    }
-    let path = &replaced_file(path)?;
+    let (path, compression) = match target {
+        SaveTarget::Folder(path) => return save_folder(layout, path, progress).await,
+        SaveTarget::Archive(path, compression) => (replaced_file(path)?, *compression),
+    };
     let mut files = layout.index_files();
     files.extend(layout.content.into_values());
     files.sort_by(|a, b| a.name.cmp(&b.name));
     let (sender, receiver) = mpsc::channel(4);
-    let target = path.to_owned();
-    let writing = tokio::task::spawn_blocking(move || write_tar(&target, receiver));
-    let reading = read(files, &sender, progress).await;
+    let writing = tokio::task::spawn_blocking(move || write_tar(&path, compression, receiver));
+    let reading = tokio::select! {
+        reading = read(files, &sender, progress) => reading,
+        () = progress.canceled() => Err(Error::Canceled),
+    };
     if reading.is_ok() {
         // Without this, the writer knows that the archive is incomplete.
         let _ = sender.send(Part::End).await;
     }
     drop(sender);
+    // It has removed what it had written when it ends.
     let written = writing.await.unwrap_or(Err(Error::Canceled));
     match (reading, written) {
         // The reader failed because the writer did.
@@ -87,14 +91,15 @@ async fn read(
 }
 
 /// Writes the archive next to its target, and moves it there when it is complete.
-fn write_tar(path: &Path, mut parts: mpsc::Receiver<Part>) -> Result<(), Error> {
+fn write_tar(
+    path: &Path,
+    compression: Compression,
+    mut parts: mpsc::Receiver<Part>,
+) -> Result<(), Error> {
     let failed = |error| Error::io(path, error);
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or_else(|| Path::new("."));
-    let temporary = temporary_file(folder).map_err(failed)?;
-    let mut output = Output::new(temporary, path).map_err(failed)?;
+    partial::remove_leftovers(path).map_err(failed)?;
+    let temporary = partial::create(path).map_err(failed)?;
+    let mut output = Output::new(temporary, compression).map_err(failed)?;
     let mut padding = 0;
     loop {
         match parts.blocking_recv() {
@@ -130,7 +135,7 @@ fn header(name: &str, size: u64) -> std::io::Result<Vec<u8>> {
     Ok(header.as_bytes().to_vec())
 }
 
-/// The file, compressed as its name says.
+/// The file, and how it is compressed.
 enum Output {
     Plain(tempfile::NamedTempFile),
     Gzip(flate2::write::GzEncoder<tempfile::NamedTempFile>),
@@ -138,18 +143,14 @@ enum Output {
 }
 
 impl Output {
-    fn new(file: tempfile::NamedTempFile, path: &Path) -> std::io::Result<Self> {
-        let extension = path
-            .extension()
-            .and_then(|extension| extension.to_str())
-            .unwrap_or_default();
-        Ok(match extension {
-            "gz" | "tgz" => Self::Gzip(flate2::write::GzEncoder::new(
+    fn new(file: tempfile::NamedTempFile, compression: Compression) -> std::io::Result<Self> {
+        Ok(match compression {
+            Compression::Gzip => Self::Gzip(flate2::write::GzEncoder::new(
                 file,
                 flate2::Compression::new(1),
             )),
-            "zst" | "tzst" => Self::Zstd(zstd::stream::write::Encoder::new(file, 1)?),
-            _ => Self::Plain(file),
+            Compression::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(file, 1)?),
+            Compression::None => Self::Plain(file),
         })
     }
 
@@ -178,6 +179,7 @@ impl Write for Output {
 
 /// Writes the files of a layout. Blobs that exist with their size are kept; `index.json` comes last.
 async fn save_folder(layout: Layout, folder: &Path, progress: &Progress) -> Result<(), Error> {
+    remove_leftovers(folder)?;
     for (name, file) in layout.content {
         let path = folder.join(&name);
         let is_there = || fs_err::metadata(&path).is_ok_and(|found| found.len() == file.size);
@@ -185,8 +187,8 @@ async fn save_folder(layout: Layout, folder: &Path, progress: &Progress) -> Resu
             progress.blob_done(Transfer::Skipped, file.size, 0);
             continue;
         }
-        let progress = file.is_blob().then_some(progress);
-        write_file(path, file.open()?, progress).await?;
+        let (is_counted, content) = (file.is_blob(), file.open()?);
+        write_file(path, content, progress, is_counted).await?;
     }
     let (mut index, folder) = (layout.index, folder.to_owned());
     let written = tokio::task::spawn_blocking(move || {
@@ -197,36 +199,47 @@ async fn save_folder(layout: Layout, folder: &Path, progress: &Progress) -> Resu
         lock.file().lock().map_err(failed)?;
         index.extend_from(&folder)?;
         for (name, bytes) in index.files() {
-            let mut file = temporary_file(&folder).map_err(failed)?;
+            let path = folder.join(name);
+            let mut file = partial::create(&path).map_err(failed)?;
             file.write_all(&bytes).map_err(failed)?;
-            file.persist(folder.join(name))
-                .map_err(|error| failed(error.error))?;
+            file.persist(&path).map_err(|error| failed(error.error))?;
         }
         Ok(())
     });
     written.await.unwrap_or(Err(Error::Canceled))
 }
 
-/// A temporary file in a folder that, unlike temporary files, others may read if the user's umask allows it.
-fn temporary_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let permissions = std::fs::Permissions::from_mode(0o666);
-    tempfile::Builder::new()
-        .permissions(permissions)
-        .tempfile_in(folder)
+/// Removes what processes that were killed left in a layout.
+fn remove_leftovers(folder: &Path) -> Result<(), Error> {
+    let failed = |error| Error::io(folder, error);
+    for name in ["index.json", "manifest.json", "oci-layout"] {
+        partial::remove_leftovers(&folder.join(name)).map_err(failed)?;
+    }
+    for algorithm in ["sha256", "sha512"] {
+        let blobs = folder.join("blobs").join(algorithm);
+        partial::remove_leftover_blobs(&blobs).map_err(failed)?;
+    }
+    Ok(())
 }
 
 async fn write_file(
     path: PathBuf,
     mut content: Blob,
-    progress: Option<&Progress>,
+    progress: &Progress,
+    is_counted: bool,
 ) -> Result<(), Error> {
     let failed = |error| Error::io(&path, error);
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    fs_err::create_dir_all(folder).map_err(failed)?;
-    let mut temporary = temporary_file(folder).map_err(failed)?;
-    while let Some(chunk) = content.next().await? {
-        if let Some(progress) = progress {
+    fs_err::create_dir_all(partial::folder_of(&path)).map_err(failed)?;
+    let mut temporary = partial::create(&path).map_err(failed)?;
+    loop {
+        let chunk = tokio::select! {
+            chunk = content.next() => chunk?,
+            () = progress.canceled() => return Err(Error::Canceled),
+        };
+        let Some(chunk) = chunk else {
+            break;
+        };
+        if is_counted {
             progress.transferred(chunk.len() as u64);
         }
         temporary =

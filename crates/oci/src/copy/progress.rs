@@ -1,6 +1,8 @@
-//! Counts what a copy does, for progress bars and the summary.
+//! Counts what a copy does, for progress bars and the summary, and stops one that is canceled.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tokio::sync::Notify;
 
 use crate::upload::Transfer;
 
@@ -15,6 +17,8 @@ pub struct Progress {
     skipped: AtomicU64,
     mounted: AtomicU64,
     pushed: AtomicU64,
+    is_canceled: AtomicBool,
+    cancellation: Notify,
 }
 
 /// The counters at one moment.
@@ -46,6 +50,21 @@ impl Progress {
             skipped: get(&self.skipped),
             mounted: get(&self.mounted),
             pushed: get(&self.pushed),
+        }
+    }
+
+    /// Lets work that writes files fail with [`Error::Canceled`](crate::Error::Canceled), and clean up.
+    pub fn cancel(&self) {
+        self.is_canceled.store(true, Ordering::SeqCst);
+        self.cancellation.notify_waiters();
+    }
+
+    /// Completes when the work is canceled.
+    pub(crate) async fn canceled(&self) {
+        // It is notified from now on, so no cancellation is missed.
+        let notified = self.cancellation.notified();
+        if !self.is_canceled.load(Ordering::SeqCst) {
+            notified.await;
         }
     }
 

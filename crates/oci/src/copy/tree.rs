@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::source::Source;
 use crate::error::Error;
 use crate::manifest::{Descriptor, RawManifest};
-use crate::platform::Platform;
 use crate::reference::Repository;
 
 /// Levels of nested indexes. An index cannot contain itself, because its digest would have to be part of its content.
@@ -125,70 +124,4 @@ async fn read_level(
         .buffered(4)
         .try_collect()
         .await
-}
-
-impl Source {
-    /// Chooses the platforms of an image. One platform is that image itself; several are a smaller index.
-    pub async fn select(
-        &self,
-        repository: &Repository,
-        root: RawManifest,
-        platforms: &[Platform],
-    ) -> Result<RawManifest, Error> {
-        select(self, repository, root, platforms).await
-    }
-}
-
-/// Chooses the platforms of an image. One platform is that image itself; several are a smaller index.
-async fn select(
-    source: &Source,
-    repository: &Repository,
-    root: RawManifest,
-    platforms: &[Platform],
-) -> Result<RawManifest, Error> {
-    if platforms.is_empty() || !root.parsed.is_index() {
-        return Ok(root);
-    }
-    let is_chosen = |child: &&Descriptor| {
-        let found = child.platform.as_ref();
-        found.is_some_and(|found| platforms.iter().any(|platform| platform.matches(found)))
-    };
-    let chosen: Vec<Descriptor> = root.parsed.children().filter(is_chosen).cloned().collect();
-    let is_missing = |platform: &&Platform| {
-        !chosen.iter().any(|child| {
-            child
-                .platform
-                .as_ref()
-                .is_some_and(|found| platform.matches(found))
-        })
-    };
-    let missing: Vec<String> = platforms
-        .iter()
-        .filter(is_missing)
-        .map(ToString::to_string)
-        .collect();
-    if !missing.is_empty() {
-        let found: Vec<String> = root
-            .parsed
-            .children()
-            .filter_map(|child| Some(child.platform.as_ref()?.to_string()))
-            .collect();
-        return Err(Error::NoPlatform {
-            what: repository.to_string(),
-            platforms: missing.join(", "),
-            found: found.join(", "),
-        });
-    }
-    if let [only] = chosen.as_slice() {
-        return source.manifest(repository, only).await;
-    }
-    let mut index = root.parsed.clone();
-    index.manifests = Some(chosen);
-    let invalid = |source| Error::InvalidManifest {
-        what: repository.to_string(),
-        source,
-    };
-    let bytes =
-        serde_json::to_vec(&index).map_err(|error| invalid(crate::InvalidManifest::Json(error)))?;
-    RawManifest::parse(bytes, Some(&root.media_type)).map_err(invalid)
 }

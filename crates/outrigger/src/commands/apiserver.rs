@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger apiserver --data ./data --kubeconfig ./kubeconfig
   outrigger apiserver --in-memory --simulate-workloads --kubeconfig ./kubeconfig
-  outrigger apiserver backup --data ./data ./backup.redb
+  outrigger apiserver backup --data ./data --to ./backup.redb
   outrigger apiserver restore ./backup.redb --data ./new
   outrigger apiserver export --data ./data > objects.yaml";
 

@@ -13,7 +13,7 @@ mod lint;
 mod package;
 mod pull;
 pub(super) mod push;
-mod remote;
+pub(super) mod remote;
 pub(super) mod render_flags;
 mod show;
 pub(super) mod source;
@@ -25,6 +25,8 @@ Examples:
   outrigger chart template web ./chart -f site.yaml
   outrigger chart lint ./chart
   outrigger chart show values ./chart
+  outrigger chart pull oci://registry.local:5000/charts/web --version ^1.2
+  outrigger chart push web-1.2.3.tgz oci://registry.local:5000/charts
   outrigger chart images ./chart -o json";
 
 /// Render, lint, package and inspect Helm charts

@@ -26,7 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger expansion new demo                                   Write a small package to start from
   outrigger expansion check ./demo                               Report everything that is wrong with it
-  outrigger expansion build ./demo -o demo.tar.zst               Write one file with everything, images included
+  outrigger expansion build ./demo --to demo.tar.zst             Write one file with everything, images included
   outrigger expansion sign --key demo.key demo.tar.zst           Sign it
   outrigger expansion verify demo.tar.zst --trusted-key demo.pub Check who signed it, and every byte
   outrigger expansion inspect ./demo                             Show what it contains, and where it goes

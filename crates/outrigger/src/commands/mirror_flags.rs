@@ -1,40 +1,57 @@
-//! Flags of the commands that fetch charts for plugins: mirrors, and registries without TLS.
+//! Flags of mirrors: of chart repositories, and of what the controller pulls charts from.
 
 use outrigger_oci::Mirrors;
 use outrigger_repository::{ChartMirrors, Options};
 
+use super::registry_name::{parse_mirror, parse_plain_http};
+
+/// Mirrors of chart repositories.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct MirrorFlags {
-    /// Fetch charts of a repository from another one; repeatable
+pub(crate) struct ChartMirrorFlag {
+    /// Fetch charts of a repository from another one; `*` stands for all repositories; repeatable
     #[arg(
         long = "chart-mirror",
         value_name = "URL=URL",
-        help_heading = "Mirrors"
+        help_heading = "Registries"
     )]
-    charts: Vec<String>,
+    chart_mirrors: Vec<String>,
+}
+
+impl ChartMirrorFlag {
+    pub(crate) fn mirrors(&self) -> anyhow::Result<ChartMirrors> {
+        let mut mirrors = ChartMirrors::default();
+        for rule in &self.chart_mirrors {
+            mirrors.add(rule)?;
+        }
+        Ok(mirrors)
+    }
+}
+
+/// Where the controller fetches charts. Credentials and certificates are those of Secrets.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct MirrorFlags {
+    #[command(flatten)]
+    charts: ChartMirrorFlag,
     /// Pull OCI charts of PREFIX from TARGET; `*` stands for all registries; repeatable
     #[arg(
         long = "registry-mirror",
         value_name = "PREFIX=TARGET",
-        help_heading = "Mirrors"
+        value_parser = parse_mirror,
+        help_heading = "Registries"
     )]
     registries: Vec<String>,
     /// Registry of charts to reach over plain HTTP; repeatable
-    #[arg(long, value_name = "HOST[:PORT]", help_heading = "Mirrors")]
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = parse_plain_http, help_heading = "Registries")]
     plain_http: Vec<String>,
 }
 
 impl MirrorFlags {
     pub(crate) fn apply(&self, mut options: Options) -> anyhow::Result<Options> {
-        let mut charts = ChartMirrors::default();
-        for rule in &self.charts {
-            charts.add(rule)?;
-        }
         let mut registries = Mirrors::default();
         for rule in &self.registries {
             registries.add(rule)?;
         }
-        options.chart_mirrors = charts;
+        options.chart_mirrors = self.charts.mirrors()?;
         options.image_mirrors = registries;
         options.plain_http = self.plain_http.iter().cloned().collect();
         Ok(options)

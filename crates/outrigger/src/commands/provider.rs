@@ -55,21 +55,41 @@ pub(crate) enum Verb {
     List(ListArgs),
 }
 
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  outrigger provider build ./provider
+  outrigger provider build ./provider --name site";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = BUILD_EXAMPLES)]
 pub(crate) struct BuildArgs {
+    /// Provider folder
     folder: PathBuf,
     /// Name of the provider [default: the name of the folder]
     #[arg(long)]
     name: Option<String>,
 }
 
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  outrigger provider check ./provider";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = CHECK_EXAMPLES)]
 pub(crate) struct FolderArgs {
+    /// Provider folder
     folder: PathBuf,
 }
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  outrigger provider list ./provider
+  outrigger provider list ./provider -o json";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = LIST_EXAMPLES)]
 pub(crate) struct ListArgs {
+    /// Provider folder
     folder: PathBuf,
     #[command(flatten)]
     output: OutputFlag,

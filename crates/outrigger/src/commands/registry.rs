@@ -11,7 +11,7 @@ mod serve;
 const EXAMPLES: &str = "\
 Examples:
   outrigger registry serve --data ./registry --listen 127.0.0.1:5000
-  outrigger registry gc --data ./registry --untagged
+  outrigger registry gc --data ./registry --dry-run
   outrigger registry check --data ./registry";
 
 /// Run an OCI registry and chart repository
@@ -22,8 +22,10 @@ pub(crate) enum Verb {
     #[command(after_help = serve::EXAMPLES)]
     Serve(serve::Args),
     /// Remove blobs that no manifest refers to; may run while the registry serves
+    #[command(after_help = gc::EXAMPLES)]
     Gc(gc::Args),
     /// Verify the digests of all content
+    #[command(after_help = check::EXAMPLES)]
     Check(check::Args),
 }
 

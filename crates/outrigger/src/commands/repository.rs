@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use kube::api::{DeleteParams, ListParams};
-use kube::runtime::wait::await_condition;
+use kube::runtime::wait::{Error as WatchError, await_condition};
+use kube::runtime::watcher;
 use kube::{Api, ResourceExt as _};
 use outrigger_api::condition::Condition;
 use outrigger_api::repository::Repository;
@@ -41,7 +42,7 @@ pub(crate) enum Verb {
     #[command(visible_alias = "ls")]
     List(ListArgs),
     /// Search the charts of repositories
-    Search(search::Args),
+    Search(Box<search::Args>),
     /// Read the index of repositories again
     Update(update::Args),
     /// Remove repositories
@@ -49,7 +50,13 @@ pub(crate) enum Verb {
     Remove(NamesArgs),
 }
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  outrigger repository list
+  outrigger repository list --context site-7 -o json";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = LIST_EXAMPLES)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -57,8 +64,15 @@ pub(crate) struct ListArgs {
     output: OutputFlag,
 }
 
+const REMOVE_EXAMPLES: &str = "\
+Examples:
+  outrigger repository remove stable
+  outrigger repository remove stable incubator";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = REMOVE_EXAMPLES)]
 pub(crate) struct NamesArgs {
+    /// Names of the repositories
     #[arg(required = true)]
     names: Vec<String>,
     #[command(flatten)]
@@ -148,7 +162,10 @@ async fn until(
     match tokio::time::timeout(timeout, await_condition(api.clone(), name, condition)).await {
         Ok(Ok(Some(repository))) => Ok(Some(repository)),
         Ok(Ok(None)) => bail!("repository {name} does not exist"),
-        Ok(Err(error)) => Err(error.into()),
+        Ok(Err(WatchError::ProbeFailed(watcher::Error::InitialListFailed(error)))) => {
+            Err(explain(&error, name))
+        }
+        Ok(Err(error)) => Err(error).context(format!("failed to watch repository {name}")),
         Err(_) => Ok(None),
     }
 }

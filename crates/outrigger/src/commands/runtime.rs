@@ -19,6 +19,9 @@ const BLOCKING_GRACE: Duration = Duration::from_millis(200);
 /// When a command that runs plugins ends after a signal, at the latest.
 pub(super) const SHUTDOWN_LIMIT: Duration = Duration::from_millis(900);
 
+/// How long a command that writes files may clean up after a signal.
+pub(super) const CLEAN_UP: Duration = Duration::from_secs(10);
+
 /// Runs a command that serves or connects.
 pub(super) fn run<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = multi_threaded()?;

@@ -22,6 +22,7 @@ use super::listen::parse_address;
 use super::plugin::connect::{self, load_config};
 use super::runtime::{self, SHUTDOWN_LIMIT, shutdown_signal};
 use crate::commands::mirror_flags::MirrorFlags;
+use crate::commands::registry_name::parse_prefix;
 use crate::logging::LogFormat;
 use crate::report::HintExt as _;
 
@@ -46,7 +47,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "NAME")]
     namespace: Vec<String>,
     /// Rewrite all images to this registry, unless a plugin sets its own
-    #[arg(long, value_name = "HOST[/PATH]")]
+    #[arg(long, value_name = "HOST[/PATH]", value_parser = parse_prefix)]
     image_registry: Option<String>,
     /// Install the custom resource definitions first
     #[arg(long)]

@@ -29,6 +29,7 @@ use super::plugin::file;
 use super::runtime::{self, SHUTDOWN_LIMIT, shutdown_signal};
 use super::{embedded_server, kubeconfig_file};
 use crate::commands::mirror_flags::MirrorFlags;
+use crate::commands::registry_name::parse_prefix;
 use crate::printer::Printer;
 use crate::report::note;
 
@@ -73,7 +74,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_address)]
     listen: SocketAddr,
     /// Rewrite all images to this registry, unless a plugin sets its own
-    #[arg(long, value_name = "HOST[/PATH]")]
+    #[arg(long, value_name = "HOST[/PATH]", value_parser = parse_prefix)]
     image_registry: Option<String>,
     #[command(flatten)]
     mirrors: MirrorFlags,

@@ -43,7 +43,14 @@ fn a_folder_without_data_is_refused_and_stays_empty() {
     fs_err::create_dir(&folder).unwrap();
     for command in [
         &["apiserver", "export", "--data", "empty"][..],
-        &["apiserver", "backup", "--data", "empty", "backup.redb"],
+        &[
+            "apiserver",
+            "backup",
+            "--data",
+            "empty",
+            "--to",
+            "backup.redb",
+        ],
         &["registry", "check", "--data", "empty"],
         &["registry", "gc", "--data", "empty"],
     ] {
@@ -60,7 +67,14 @@ fn a_folder_without_data_is_refused_and_stays_empty() {
 fn a_backup_is_restored_and_served() {
     let context = context();
     let running = Running::start(&context, &["--data", "data"]);
-    let backup = ["apiserver", "backup", "--data", "data", "backup.redb"];
+    let backup = [
+        "apiserver",
+        "backup",
+        "--data",
+        "data",
+        "--to",
+        "backup.redb",
+    ];
     let text = context.run(backup).unwrap();
     assert!(text.starts_with("exit code: 0"), "{text}");
     let text = context.run(["apiserver", "export", "--data", "data"]);

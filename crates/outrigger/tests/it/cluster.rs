@@ -79,7 +79,9 @@ fn files_of_backups_and_bundles_are_checked_before_any_request() {
     let context = TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap();
     context.write("there", "x").unwrap();
     for verb in ["backup", "support-bundle"] {
-        let text = context.run(["cluster", verb, "a", "-o", "there"]).unwrap();
+        let text = context
+            .run(["cluster", verb, "a", "--to", "there"])
+            .unwrap();
         assert!(text.starts_with("exit code: 1"), "{text}");
         assert!(text.contains("there exists\nhint: --overwrite"), "{text}");
     }

@@ -238,7 +238,7 @@ fn fails(context: &TestContext, args: &[&str]) -> String {
 #[test]
 fn a_package_is_built_checked_inspected_and_merged() {
     let context = with_images();
-    insta::assert_snapshot!(run(&context, &["build", "demo", "-o", "demo.tar.zst"]));
+    insta::assert_snapshot!(run(&context, &["build", "demo", "--to", "demo.tar.zst"]));
     insta::assert_snapshot!(run(&context, &["check", "demo.tar.zst"]));
     let folder = run(&context, &["inspect", "demo"]);
     let built = run(&context, &["inspect", "demo.tar.zst"]);
@@ -248,7 +248,7 @@ fn a_package_is_built_checked_inspected_and_merged() {
     context.write("tke.json", configuration).unwrap();
     let merge = |package| table(&run(&context, &["merge-config", package, "-c", "tke.json"]));
     assert_eq!(merge("demo.tar.zst"), merge("demo"));
-    let report = ["build", "demo", "-o", "demo.tar.zst", "--format", "json"];
+    let report = ["build", "demo", "--to", "demo.tar.zst", "-o", "json"];
     let report = table(&run(&context, &report));
     let report: serde_json::Value =
         serde_json::from_str(report.split_once("stdout -----\n").unwrap().1).unwrap();
@@ -262,7 +262,7 @@ fn a_package_is_built_checked_inspected_and_merged() {
 #[test]
 fn a_package_is_signed_and_trusted_by_key() {
     let context = with_images();
-    run(&context, &["build", "demo", "-o", "demo.tar.zst"]);
+    run(&context, &["build", "demo", "--to", "demo.tar.zst"]);
     for name in ["own", "other"] {
         let text = run(&context, &["keygen", name]);
         assert!(text.contains(&format!("Public key   {name}.pub")), "{text}");
@@ -320,9 +320,9 @@ fn a_package_can_be_signed_when_it_is_built() {
     run(&context, &["keygen", "own"]);
     run(
         &context,
-        &["build", "demo", "-o", "a.tar.zst", "--key", "own.key"],
+        &["build", "demo", "--to", "a.tar.zst", "--key", "own.key"],
     );
-    run(&context, &["build", "demo", "-o", "b.tar.zst"]);
+    run(&context, &["build", "demo", "--to", "b.tar.zst"]);
     run(&context, &["sign", "--key", "own.key", "b.tar.zst"]);
     let read = |name: &str| fs_err::read(context.directory().join(name)).unwrap();
     assert!(read("a.tar.zst") == read("b.tar.zst"));
@@ -338,23 +338,23 @@ fn a_package_can_be_signed_when_it_is_built() {
 #[test]
 fn packages_are_compared_and_extracted() {
     let context = with_images();
-    run(&context, &["build", "demo", "-o", "one.tar.zst"]);
+    run(&context, &["build", "demo", "--to", "one.tar.zst"]);
     write_images(&context, b"other layer");
     let values = context.directory().join("demo/values.yaml");
     let text = fs_err::read_to_string(&values).unwrap();
     fs_err::write(values, text + "zone: north\n").unwrap();
-    run(&context, &["build", "demo", "-o", "two.tar.zst"]);
+    run(&context, &["build", "demo", "--to", "two.tar.zst"]);
     insta::assert_snapshot!(run(&context, &["diff", "one.tar.zst", "two.tar.zst"]));
     let text = run(&context, &["diff", "one.tar.zst", "one.tar.zst"]);
     assert!(
         text.ends_with("the packages have the same content\n"),
         "{text}"
     );
-    run(&context, &["extract", "two.tar.zst", "-o", "copy"]);
-    run(&context, &["build", "copy", "-o", "again.tar.zst"]);
+    run(&context, &["extract", "two.tar.zst", "--to", "copy"]);
+    run(&context, &["build", "copy", "--to", "again.tar.zst"]);
     let read = |name: &str| fs_err::read(context.directory().join(name)).unwrap();
     assert!(read("again.tar.zst") == read("two.tar.zst"));
-    let text = fails(&context, &["extract", "two.tar.zst", "-o", "copy"]);
+    let text = fails(&context, &["extract", "two.tar.zst", "--to", "copy"]);
     assert!(text.contains("Error: copy already exists\n"), "{text}");
     let text = fails(&context, &["diff", "one.tar.zst", "demo"]);
     assert!(
@@ -366,12 +366,12 @@ fn packages_are_compared_and_extracted() {
 #[test]
 fn a_delta_needs_its_base_and_chunks_need_each_other() {
     let context = with_images();
-    run(&context, &["build", "demo", "-o", "one.tar.zst"]);
+    run(&context, &["build", "demo", "--to", "one.tar.zst"]);
     write_images(&context, b"other layer");
     let delta = [
         "build",
         "demo",
-        "-o",
+        "--to",
         "delta.tar.zst",
         "--delta-from",
         "one.tar.zst",
@@ -397,7 +397,7 @@ fn a_delta_needs_its_base_and_chunks_need_each_other() {
             "--allow-unsigned",
         ],
     );
-    let chunked = ["build", "demo", "-o", "c.tar.zst", "--chunk-size", "4Ki"];
+    let chunked = ["build", "demo", "--to", "c.tar.zst", "--chunk-size", "4Ki"];
     let layer: Vec<u8> = (0..20_000_u32)
         .flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes())
         .collect();
@@ -411,6 +411,32 @@ fn a_delta_needs_its_base_and_chunks_need_each_other() {
 }
 
 #[test]
+fn a_package_that_is_still_needed_is_not_replaced() {
+    let context = with_images();
+    run(&context, &["build", "demo", "--to", "a.tar.zst"]);
+    let delta = ["build", "demo", "--delta-from"];
+    let text = fails(
+        &context,
+        &[&delta[..], &["a.tar.zst", "--to", "a.tar.zst"]].concat(),
+    );
+    let expected =
+        "Error: a.tar.zst would replace its base a.tar.zst\nhint: choose another name with --to\n";
+    assert!(text.contains(expected), "{text}");
+    let chunked = ["build", "demo", "--chunk-size", "4Ki", "--to"];
+    let text = fails(&context, &[&chunked[..], &["a.tar.zst"]].concat());
+    assert!(
+        text.contains("Error: a.tar.zst exists, and chunks would not replace it\n"),
+        "{text}"
+    );
+    run(&context, &[&chunked[..], &["b.tar.zst"]].concat());
+    let text = fails(
+        &context,
+        &[&delta[..], &["b.tar.zst.001", "--to", "b.tar.zst"]].concat(),
+    );
+    assert!(text.contains("would replace its base"), "{text}");
+}
+
+#[test]
 fn targets_that_cannot_be_meant_are_refused() {
     let context = with_images();
     let usage = |args: &[&str]| {
@@ -420,22 +446,22 @@ fn targets_that_cannot_be_meant_are_refused() {
         assert!(text.starts_with("exit code: 2\n"), "{args:?}: {text}");
         text
     };
-    let text = usage(&["-o", "demo.tgz"]);
+    let text = usage(&["--to", "demo.tgz"]);
     assert!(text.contains("it must end in .tar.zst"), "{text}");
-    let text = usage(&["-o", "demo.tar.zst", "--chunk-size", "1Ki"]);
+    let text = usage(&["--to", "demo.tar.zst", "--chunk-size", "1Ki"]);
     assert!(
         text.contains("--chunk-size must be at least 4.0 KiB"),
         "{text}"
     );
-    let text = fails(&context, &["build", "demo", "-o", "demo/x.tar.zst"]);
+    let text = fails(&context, &["build", "demo", "--to", "demo/x.tar.zst"]);
     assert!(
         text.contains("Error: demo/x.tar.zst would be part of the package itself"),
         "{text}"
     );
-    let text = fails(&context, &["build", "demo", "-o", "no/x.tar.zst"]);
+    let text = fails(&context, &["build", "demo", "--to", "no/x.tar.zst"]);
     assert!(text.contains("Error: no is not a folder\n"), "{text}");
     context.write("demo/stray", "").unwrap();
-    let text = fails(&context, &["build", "demo", "-o", "x.tar.zst"]);
+    let text = fails(&context, &["build", "demo", "--to", "x.tar.zst"]);
     assert!(
         text.contains("fatal: stray: is not part of a package\n"),
         "{text}"
@@ -453,7 +479,7 @@ fn two_packages_become_one_and_conflicts_name_both() {
         "merge",
         "demo",
         "other",
-        "-o",
+        "--to",
         "both.tar.zst",
         "--name",
         "both",
@@ -475,12 +501,12 @@ fn two_packages_become_one_and_conflicts_name_both() {
         .unwrap();
     insta::assert_snapshot!(fails(
         &context,
-        &["merge", "demo", "other", "-o", "x.tar.zst"]
+        &["merge", "demo", "other", "--to", "x.tar.zst"]
     ));
     assert!(!context.directory().join("x.tar.zst").exists());
     let text = fails(
         &context,
-        &["merge", "demo", "both.tar.zst", "-o", "x.tar.zst"],
+        &["merge", "demo", "both.tar.zst", "--to", "x.tar.zst"],
     );
     assert!(
         text.contains("hint: `outrigger expansion extract` makes a folder of a package\n"),

@@ -9,6 +9,7 @@ mod command_line;
 mod docs;
 mod examples;
 mod expansion;
+mod image;
 mod input_files;
 mod local_cluster;
 mod output;

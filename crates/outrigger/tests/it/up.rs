@@ -56,7 +56,14 @@ fn up_once_fails_and_prints_the_reason() {
 #[test]
 fn a_running_cluster_whose_kubeconfig_is_elsewhere_can_be_backed_up() {
     let cluster = LocalCluster::start_with(&["--data", "data", "--kubeconfig", "elsewhere"]);
-    let backup = ["apiserver", "backup", "--data", "data", "backup.redb"];
+    let backup = [
+        "apiserver",
+        "backup",
+        "--data",
+        "data",
+        "--to",
+        "backup.redb",
+    ];
     let text = cluster.context.run(backup).unwrap();
     assert!(text.starts_with("exit code: 0"), "{text}");
     assert!(cluster.context.directory().join("backup.redb").exists());

@@ -4,13 +4,14 @@
 //! blob renews it, so the push has that time to refer to it; a manifest whose blobs are gone is rejected. A manifest that is
 //! accepted while garbage is collected keeps its blobs, also without a grace period.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
 use outrigger_oci::{Algorithm, Digest, Manifest};
 
 use super::collected::SetAside;
+use super::gc_report::{Collected, Content, Kept};
 use super::{Store, StoreError, list, remove};
 
 /// When nobody will continue an upload.
@@ -26,46 +27,60 @@ pub struct GcOptions {
     pub grace: Option<Duration>,
 }
 
-/// What was removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Collected {
-    pub manifests: u64,
-    pub blobs: u64,
-    pub bytes: u64,
-    pub uploads: u64,
+/// Content that manifests refer to, and those manifests.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    /// By way of manifests that a tag reaches
+    tagged: HashSet<Digest>,
+    all: HashSet<Digest>,
 }
 
 impl Store {
     pub fn collect(&self, options: GcOptions) -> Result<Collected, StoreError> {
         let grace = options.grace.unwrap_or(self.shared.options.grace);
         let mut collected = Collected::default();
-        let mut live = HashSet::new();
+        let mut live = Live::default();
         if !options.dry_run {
             self.restore_collected()?;
         }
         for repository in self.repositories()? {
-            if options.untagged {
-                self.collect_untagged(&repository, grace, options, &mut collected)?;
-            }
-            let used = self.mark(&repository)?;
+            let tagged = self.reached_by_tags(&repository)?;
+            let removed = self.collect_untagged(&repository, &tagged, options, &mut collected)?;
+            let used = self.mark(&repository, &removed)?;
             if !options.dry_run {
                 self.collect_links(&repository, &used, grace)?;
             }
-            live.extend(used);
+            live.tagged.extend(self.content_of(&tagged)?);
+            live.all.extend(used);
         }
         self.sweep(&live, grace, options, &mut collected)?;
         self.collect_uploads(grace, options, &mut collected)?;
         Ok(collected)
     }
 
-    /// All content that the manifests of a repository refer to, and the manifests themselves.
-    fn mark(&self, repository: &str) -> Result<HashSet<Digest>, StoreError> {
+    /// All content that the manifests of a repository refer to, and the manifests themselves, without those that a dry run
+    /// would remove.
+    fn mark(
+        &self,
+        repository: &str,
+        removed: &HashSet<Digest>,
+    ) -> Result<HashSet<Digest>, StoreError> {
+        let manifests = self.manifests(repository)?;
+        let kept: HashSet<Digest> = manifests
+            .into_iter()
+            .filter(|digest| !removed.contains(digest))
+            .collect();
+        self.content_of(&kept)
+    }
+
+    /// What manifests refer to, and the manifests themselves.
+    fn content_of(&self, manifests: &HashSet<Digest>) -> Result<HashSet<Digest>, StoreError> {
         let mut used = HashSet::new();
-        for digest in self.manifests(repository)? {
-            if let Some(manifest) = self.parsed(&digest)? {
+        for digest in manifests {
+            if let Some(manifest) = self.parsed(digest)? {
                 used.extend(manifest.blobs().map(|blob| blob.digest.clone()));
             }
-            used.insert(digest);
+            used.insert(digest.clone());
         }
         Ok(used)
     }
@@ -78,52 +93,64 @@ impl Store {
         Ok(bytes.and_then(|bytes| Manifest::parse(&bytes, None).ok()))
     }
 
-    fn collect_untagged(
-        &self,
-        repository: &str,
-        grace: Duration,
-        options: GcOptions,
-        collected: &mut Collected,
-    ) -> Result<(), StoreError> {
-        let mut kept = BTreeSet::new();
+    /// The manifests of a repository that a tag reaches: by its name, in an index, or as the subject of another one.
+    fn reached_by_tags(&self, repository: &str) -> Result<HashSet<Digest>, StoreError> {
+        let mut reached = HashSet::new();
         let mut subjects: BTreeMap<Digest, Vec<Digest>> = BTreeMap::new();
         let mut queue: Vec<Digest> = Vec::new();
         for tag in self.tags(repository)? {
             queue.extend(self.resolve_tag(repository, &tag));
         }
-        let all = self.manifests(repository)?;
-        for digest in &all {
+        for digest in self.manifests(repository)? {
             if let Some(Manifest {
                 subject: Some(subject),
                 ..
-            }) = self.parsed(digest)?
+            }) = self.parsed(&digest)?
             {
-                subjects
-                    .entry(subject.digest)
-                    .or_default()
-                    .push(digest.clone());
+                subjects.entry(subject.digest).or_default().push(digest);
             }
         }
         while let Some(digest) = queue.pop() {
-            if kept.contains(&digest) {
+            if reached.contains(&digest) {
                 continue;
             }
             if let Some(manifest) = self.parsed(&digest)? {
                 queue.extend(manifest.children().map(|child| child.digest.clone()));
             }
             queue.extend(subjects.get(&digest).into_iter().flatten().cloned());
-            kept.insert(digest);
+            reached.insert(digest);
         }
-        for digest in all.into_iter().filter(|digest| !kept.contains(digest)) {
-            if !is_older(&self.manifest_path(repository, &digest), grace) {
-                continue;
-            }
-            collected.manifests += 1;
-            if !options.dry_run {
-                self.delete_manifest(repository, &digest)?;
+        Ok(reached)
+    }
+
+    /// Counts the manifests of a repository, and removes those that no tag reaches if that is asked for. Returns what was, or
+    /// would be, removed.
+    fn collect_untagged(
+        &self,
+        repository: &str,
+        tagged: &HashSet<Digest>,
+        options: GcOptions,
+        collected: &mut Collected,
+    ) -> Result<HashSet<Digest>, StoreError> {
+        let grace = options.grace.unwrap_or(self.shared.options.grace);
+        let kept = &mut collected.kept;
+        let mut removed = HashSet::new();
+        for digest in self.manifests(repository)? {
+            if tagged.contains(&digest) {
+                kept.tagged.manifests += 1;
+            } else if !options.untagged {
+                kept.untagged.manifests += 1;
+            } else if !is_older(&self.manifest_path(repository, &digest), grace) {
+                kept.recent.manifests += 1;
+            } else {
+                collected.removed.manifests += 1;
+                if !options.dry_run {
+                    self.delete_manifest(repository, &digest)?;
+                }
+                removed.insert(digest);
             }
         }
-        Ok(())
+        Ok(removed)
     }
 
     /// Removes links to blobs that no manifest of the repository uses.
@@ -154,7 +181,7 @@ impl Store {
             return Ok(());
         }
         // A manifest that was pushed meanwhile may use them.
-        let used = self.mark(repository)?;
+        let used = self.mark(repository, &HashSet::new())?;
         for digest in removed.iter().filter(|digest| used.contains(digest)) {
             self.link(repository, digest)?;
         }
@@ -163,7 +190,7 @@ impl Store {
 
     pub(super) fn sweep(
         &self,
-        live: &HashSet<Digest>,
+        live: &Live,
         grace: Duration,
         options: GcOptions,
         collected: &mut Collected,
@@ -175,15 +202,22 @@ impl Store {
                 for hex in list(&folder.join(&prefix))? {
                     let path = folder.join(&prefix).join(&hex);
                     let digest = format!("{}:{hex}", algorithm.name()).parse::<Digest>();
-                    let is_live = digest.as_ref().is_ok_and(|digest| live.contains(digest));
-                    if is_live || !is_older(&path, grace) {
+                    let why = digest.as_ref().ok();
+                    let why =
+                        why.and_then(|digest| live.why_kept(digest, options, &mut collected.kept));
+                    if let Some(kept) = why {
+                        kept.add_blob(&path);
+                        continue;
+                    }
+                    if !is_older(&path, grace) {
+                        collected.kept.recent.add_blob(&path);
                         continue;
                     }
                     match digest {
                         Ok(digest) if !options.dry_run => aside.extend(self.set_aside(&digest)?),
                         // What is not named by a digest is no blob.
-                        Err(_) if !options.dry_run => collected.remove(&path)?,
-                        _ => collected.count(&path),
+                        Err(_) if !options.dry_run => remove_blob(&path, collected)?,
+                        _ => collected.removed.add_blob(&path),
                     }
                 }
             }
@@ -203,13 +237,14 @@ impl Store {
         }
         let mut live = HashSet::new();
         for repository in self.repositories()? {
-            live.extend(self.mark(&repository)?);
+            live.extend(self.mark(&repository, &HashSet::new())?);
         }
         for blob in aside {
             if live.contains(&blob.digest) || !is_older(&blob.path, grace) {
+                collected.kept.recent.add_blob(&blob.path);
                 self.put_back(blob)?;
             } else {
-                collected.remove(&blob.path)?;
+                remove_blob(&blob.path, collected)?;
             }
         }
         Ok(())
@@ -234,12 +269,12 @@ impl Store {
         let folder = self.path(&["uploads"]);
         for id in list(&folder)? {
             let upload = folder.join(&id);
-            if !is_older(&upload.join("data"), grace) || !is_older(&upload, grace) {
+            let data = upload.join("data");
+            if !is_older(&data, grace) || !is_older(&upload, grace) {
+                collected.kept.recent.add_upload(&data);
                 continue;
             }
-            collected.uploads += 1;
-            collected.bytes +=
-                fs_err::metadata(upload.join("data")).map_or(0, |metadata| metadata.len());
+            collected.removed.add_upload(&data);
             if !options.dry_run {
                 remove_upload(&upload)?;
             }
@@ -248,16 +283,27 @@ impl Store {
     }
 }
 
-impl Collected {
-    fn count(&mut self, path: &Path) {
-        self.blobs += 1;
-        self.bytes += fs_err::metadata(path).map_or(0, |metadata| metadata.len());
+impl Live {
+    /// The counts of the reason why content is kept. `None` if nothing refers to it.
+    fn why_kept<'k>(
+        &self,
+        digest: &Digest,
+        options: GcOptions,
+        kept: &'k mut Kept,
+    ) -> Option<&'k mut Content> {
+        match (self.tagged.contains(digest), self.all.contains(digest)) {
+            (true, _) => Some(&mut kept.tagged),
+            (false, false) => None,
+            // A manifest without a tag that was not removed is too young for that.
+            (false, true) if options.untagged => Some(&mut kept.recent),
+            (false, true) => Some(&mut kept.untagged),
+        }
     }
+}
 
-    fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
-        self.count(path);
-        remove(path).map(drop)
-    }
+fn remove_blob(path: &Path, collected: &mut Collected) -> Result<(), StoreError> {
+    collected.removed.add_blob(path);
+    remove(path).map(drop)
 }
 
 /// Removes the folder of an upload, which its client may continue or end meanwhile: nothing is added to it under another name.

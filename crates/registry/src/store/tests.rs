@@ -32,6 +32,20 @@ const NOW: GcOptions = GcOptions {
 };
 
 #[test]
+fn no_registry_is_created_among_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    fs_err::create_dir(folder.path().join("lost+found")).unwrap();
+    drop(Store::open(folder.path(), StoreOptions::default()).unwrap());
+    fs_err::write(folder.path().join("users"), "").unwrap();
+    drop(Store::open(folder.path(), StoreOptions::default()).unwrap());
+    let other = tempfile::tempdir().unwrap();
+    fs_err::write(other.path().join("Chart.yaml"), "").unwrap();
+    let error = Store::open(other.path(), StoreOptions::default()).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign(_)), "{error}");
+    assert_eq!(fs_err::read_dir(other.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn an_upload_is_resumed_by_the_next_process() {
     let (folder, store) = store();
     let upload = store.start_upload("a/b").unwrap();
@@ -108,13 +122,50 @@ fn collection_keeps_what_tags_reach_and_removes_the_rest() {
         .unwrap();
     assert!(store.manifest("a", &replaced).is_ok());
     let collected = store.collect(NOW).unwrap();
-    assert_eq!((collected.manifests, dry.manifests), (1, 1));
-    assert_eq!(collected.blobs, 3);
+    assert_eq!(collected.removed.manifests, 1);
+    assert_eq!(collected.removed.blobs, 3);
+    assert_eq!(dry, collected, "a dry run reports what is removed");
     assert!(store.manifest("a", &kept).is_ok());
     assert!(store.manifest("a", &replaced).is_err());
     let mut problems = Vec::new();
     store.check(&mut |problem| problems.push(problem)).unwrap();
     assert_eq!(problems, []);
+}
+
+#[test]
+fn collection_reports_what_it_keeps_and_why() {
+    let (_folder, store) = store();
+    push_image(&store, "a", b"replaced", "v1");
+    push_image(&store, "a", b"kept", "v1");
+    store.put_blob("b", b"orphan").unwrap();
+    store.start_upload("b").unwrap();
+    let kept = |untagged: bool, grace: Duration| {
+        let options = GcOptions {
+            dry_run: true,
+            untagged,
+            grace: Some(grace),
+        };
+        let collected = store.collect(options).unwrap();
+        let counts = |content: Content| (content.manifests, content.blobs, content.uploads);
+        let Kept {
+            tagged,
+            untagged,
+            recent,
+        } = collected.kept;
+        assert!(tagged.bytes > 0);
+        [collected.removed, tagged, untagged, recent].map(counts)
+    };
+    let hour = Duration::from_hours(1);
+    // An image of these tests is a manifest, a layer, and a config that all have.
+    let tagged = (1, 3, 0);
+    let now = kept(false, Duration::ZERO);
+    assert_eq!(now, [(0, 1, 1), tagged, (1, 2, 0), (0, 0, 0)]);
+    let now = kept(true, Duration::ZERO);
+    assert_eq!(now, [(1, 3, 1), tagged, (0, 0, 0), (0, 0, 0)]);
+    let later = kept(false, hour);
+    assert_eq!(later, [(0, 0, 0), tagged, (1, 2, 0), (0, 1, 1)]);
+    let later = kept(true, hour);
+    assert_eq!(later, [(0, 0, 0), tagged, (0, 0, 0), (1, 3, 1)]);
 }
 
 #[test]
@@ -125,7 +176,7 @@ fn a_push_during_collection_keeps_its_blobs() {
         grace: Some(Duration::from_hours(1)),
         ..NOW
     };
-    assert_eq!(store.collect(later).unwrap(), Collected::default());
+    assert_eq!(store.collect(later).unwrap().removed, Content::default());
     assert!(store.open_blob("a", &digest).is_ok());
     // Without a grace period the blob is gone, and the manifest that needs it is rejected.
     store.collect(NOW).unwrap();
@@ -207,16 +258,17 @@ fn problems(store: &Store) -> Vec<Problem> {
 fn a_manifest_that_is_pushed_while_garbage_is_collected_keeps_its_blobs() {
     let (_folder, store) = store();
     // The collection read all manifests before this one was pushed.
-    let before = std::collections::HashSet::new();
+    let before = collect::Live::default();
     push_image(&store, "a", b"layer", "v1");
     let orphan = store.put_blob("a", b"orphan").unwrap();
     let mut collected = Collected::default();
-    store.collect_links("a", &before, Duration::ZERO).unwrap();
+    let none = std::collections::HashSet::new();
+    store.collect_links("a", &none, Duration::ZERO).unwrap();
     store
         .sweep(&before, Duration::ZERO, NOW, &mut collected)
         .unwrap();
     assert_eq!(problems(&store), []);
-    assert_eq!(collected.blobs, 1);
+    assert_eq!(collected.removed.blobs, 1);
     assert!(store.open_content(&orphan).unwrap().is_none());
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use outrigger_oci::{
-    Client, Copier, Copy, CopyOptions, Error, OCI_INDEX, Progress, RawManifest, Source, Totals,
+    Blob, Client, Copier, Copy, CopyOptions, Descriptor, Digest, Error, OCI_CONFIG, OCI_INDEX,
+    Progress, RawManifest, Reference, Source, Totals,
 };
 use serde_json::json;
 
@@ -59,6 +60,50 @@ async fn shared_layers_are_sent_once_and_a_repeated_copy_sends_nothing() {
         "{results:?}"
     );
     assert_eq!((totals.sent, totals.unchanged), (0, 6));
+}
+
+/// Pushes an image whose config is this JSON.
+async fn push_with_config(client: &Client, image: &Reference, config: &serde_json::Value) {
+    let config = config.to_string().into_bytes();
+    let descriptor = Descriptor::new(OCI_CONFIG, Digest::of(&config), config.len() as u64);
+    let blob = Blob::memory(config, &descriptor);
+    let repository = image.repository();
+    client.push_blob(repository, blob, None).await.unwrap();
+    let fields = json!({"config": descriptor});
+    push_with(client, image, &[content(1, 100)], &fields).await;
+}
+
+#[tokio::test]
+async fn an_image_for_one_platform_is_not_taken_for_another_one() {
+    let (source, target) = (Registry::start().await, Registry::start().await);
+    let client = client(&[&source.address, &target.address]);
+    let amd64 = json!({"os": "linux", "architecture": "amd64"});
+    let any = json!({"rootfs": {}});
+    push_with_config(&client, &source.image("amd64:1"), &amd64).await;
+    push_with_config(&client, &source.image("any:1"), &any).await;
+    let check = async |name: &str, platforms: &[&str]| {
+        let platforms = platforms.iter().map(|platform| platform.parse().unwrap());
+        let options = CopyOptions {
+            platforms: platforms.collect(),
+            ..CopyOptions::default()
+        };
+        let (source, target) = (source.image(name), target.image(name));
+        let (mut results, _) = copy(&client, &[Copy { source, target }], options).await;
+        results
+            .remove(0)
+            .err()
+            .map(|error| std::error::Error::source(&error).unwrap().to_string())
+    };
+    let error = check("amd64:1", &["linux/arm64"]).await.unwrap();
+    let expected = "/amd64 has no image for linux/arm64; it has linux/amd64";
+    assert!(error.ends_with(expected), "{error}");
+    let error = check("amd64:1", &["linux/amd64", "linux/arm64"])
+        .await
+        .unwrap();
+    assert!(error.ends_with(expected), "{error}");
+    assert_eq!(check("amd64:1", &["linux/amd64"]).await, None);
+    // Its config says neither an operating system nor an architecture.
+    assert_eq!(check("any:1", &["linux/arm64"]).await, None);
 }
 
 #[tokio::test]

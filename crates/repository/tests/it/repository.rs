@@ -1,6 +1,8 @@
 //! A well-behaved repository: versions, credentials, the cache and conditional requests.
 
-use outrigger_repository::{Access, Credentials, Error, Request, RequestError, Secret};
+use outrigger_repository::{
+    Access, Credentials, Error, Fetcher, Options, Request, RequestError, Secret,
+};
 
 use crate::charts::{
     IndexEntry, archive, chart_yaml, fetcher, index, options, pack, request, sha256,
@@ -123,11 +125,11 @@ async fn downloads_an_archive_once_and_an_index_only_if_it_changed() {
 #[tokio::test]
 async fn concurrent_requests_share_one_index_until_its_ttl() {
     let server = repository().await;
-    let options = outrigger_repository::Options {
+    let options = Options {
         index_ttl: std::time::Duration::from_hours(1),
         ..options(None)
     };
-    let fetcher = outrigger_repository::Fetcher::new(options);
+    let fetcher = Fetcher::new(options);
     let request = request(&server.url, "web", "1.2.0");
     let (one, two, three) = tokio::join!(
         fetcher.fetch(&request),
@@ -230,17 +232,81 @@ async fn sends_credentials() {
         .fetch(&with(token("hunter2"), &bearer.url))
         .await
         .unwrap();
-    for unauthorized in [
-        with(token("hunter3"), &bearer.url),
-        request(&bearer.url, "web", ""),
+    for (unauthorized, expected) in [
+        (
+            with(token("hunter3"), &bearer.url),
+            "rejected the credentials (status 401)",
+        ),
+        (
+            request(&bearer.url, "web", ""),
+            "requires credentials (status 401)",
+        ),
     ] {
         let error = fetcher.fetch(&unauthorized).await.unwrap_err();
-        assert!(
-            matches!(error, Error::Unauthorized { status: 401, .. }),
-            "{error:?}"
-        );
+        assert!(error.to_string().ends_with(expected), "{error:?}");
         assert!(
             !format!("{error} {error:?}").contains("hunter"),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn two_registries_may_have_the_same_credentials() {
+    let registry = async || {
+        Server::start(|request, _| match &request.authorization {
+            None => Reply::status(401).with("www-authenticate", "Basic realm=\"r\"".to_owned()),
+            Some(_) => Reply::ok(r#"{"name": "charts/web", "tags": []}"#.to_owned()),
+        })
+        .await
+    };
+    let registries = [registry().await, registry().await];
+    let hosts = registries
+        .each_ref()
+        .map(|server| server.url.trim_start_matches("http://").to_owned());
+    let fetcher = Fetcher::new(Options {
+        plain_http: hosts.iter().cloned().collect(),
+        ..options(None)
+    });
+    let credentials = Credentials::Basic {
+        username: "ann".to_owned(),
+        password: Secret::new("hunter2"),
+    };
+    for host in hosts {
+        let request = with(credentials.clone(), &format!("oci://{host}/charts"));
+        let error = fetcher.fetch(&request).await.unwrap_err();
+        assert!(matches!(error, Error::NotFound { .. }), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn docker_s_credentials_are_for_servers_that_require_some() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = protected("Basic YW5uOmh1bnRlcjI=").await;
+    let host = outrigger_repository::server_of(&server.url).unwrap();
+    let config = directory.path().join("config.json");
+    let auths =
+        |host: &str| format!(r#"{{"auths": {{"{host}": {{"auth": "YW5uOmh1bnRlcjI="}}}}}}"#);
+    let fetcher_with = |text: String| {
+        fs_err::write(&config, text).unwrap();
+        Fetcher::new(Options {
+            docker: outrigger_oci::DockerConfig::read(&config).unwrap(),
+            ..options(None)
+        })
+    };
+    let request = request(&server.url, "web", "");
+    let fetcher = fetcher_with(auths(&host));
+    // Concurrent requests are rejected at the same time, and each is repeated.
+    let (first, second) = tokio::join!(fetcher.fetch(&request), fetcher.archive(&request));
+    first.unwrap();
+    second.unwrap();
+    for other in ["other.local", "127.0.0.1"] {
+        let error = fetcher_with(auths(other))
+            .fetch(&request)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, Error::CredentialsRequired { .. }),
             "{error:?}"
         );
     }

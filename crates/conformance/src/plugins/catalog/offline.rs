@@ -96,7 +96,7 @@ impl Internet {
             .args(["image", verb, "--output", "json", "--plugins"])
             .arg(directory.join(PLUGINS))
             .args(["--plain-http", &self.images.address])
-            .args(["--mirror", &format!("*={}", self.images.address)])
+            .args(["--registry-mirror", &format!("*={}", self.images.address)])
             .args([
                 "--chart-mirror",
                 &format!("{CATALOGUE}={}", self.catalogue.url),

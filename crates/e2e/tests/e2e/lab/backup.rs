@@ -71,12 +71,12 @@ async fn a_cluster_is_restored_also_if_all_members_of_etcd_lost_their_data() -> 
 
 /// Takes a backup that only its owner can read.
 fn backup(up: &Up) -> anyhow::Result<std::path::PathBuf> {
-    let text = up.run(&["cluster", "backup", "demo", "-o", FILE])?;
+    let text = up.run(&["cluster", "backup", "demo", "--to", FILE])?;
     ensure!(text.contains(CURRENT.kubernetes), "{text}");
     let file = up.context.directory().join(FILE);
     let mode = fs_err::metadata(&file)?.permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let again = up.run(&["cluster", "backup", "demo", "-o", FILE]);
+    let again = up.run(&["cluster", "backup", "demo", "--to", FILE]);
     let again = again.err().context("a backup was replaced")?.to_string();
     ensure!(again.contains("--overwrite"), "{again}");
     Ok(file)

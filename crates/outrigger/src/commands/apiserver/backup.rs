@@ -25,7 +25,7 @@ pub(super) const EXAMPLES: &str = "\
 A backup has all objects, also Secrets. It does not have the credentials of the server.
 
 Examples:
-  outrigger apiserver backup --data ./data ./backup.redb
+  outrigger apiserver backup --data ./data --to ./backup.redb
   outrigger apiserver restore ./backup.redb --data ./new";
 
 #[derive(Debug, clap::Args)]
@@ -34,6 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
     /// File to write, which must not exist
+    #[arg(long = "to", value_name = "FILE")]
     file: PathBuf,
 }
 

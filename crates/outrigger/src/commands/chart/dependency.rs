@@ -9,13 +9,13 @@ use outrigger_chart::metadata::Dependency;
 use outrigger_chart::package::Package;
 use outrigger_chart::resolve::{self, Resolution};
 use outrigger_chart::{Chart, Profile, dependency_list, load, load_path};
-use outrigger_repository::{Archive, Fetcher, Options, Request};
+use outrigger_repository::{Archive, Fetcher, Options, Request, server_of};
 
 use super::host::LocalHost;
 use super::source::{self, CompatFlag, helm_error};
 use crate::atomic_file;
-use crate::commands::mirror_flags::MirrorFlags;
-use crate::commands::registry_flags::fetch_error;
+use crate::commands::mirror_flags::ChartMirrorFlag;
+use crate::commands::registry_flags::{RegistryFlags, fetch_error, only_one};
 use crate::commands::runtime;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
@@ -55,7 +55,9 @@ pub(crate) struct ResolveArgs {
     #[command(flatten)]
     args: Args,
     #[command(flatten)]
-    mirrors: MirrorFlags,
+    mirrors: ChartMirrorFlag,
+    #[command(flatten)]
+    registries: RegistryFlags,
 }
 
 pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -83,10 +85,10 @@ fn write_dependencies(
     resolve: Resolve,
     printer: &Printer,
 ) -> anyhow::Result<()> {
-    let ResolveArgs { args, mirrors } = args;
-    let profile = args.compat.profile();
-    let chart = source::load(&args.chart, profile)?;
-    let folder = &args.chart;
+    let ResolveArgs { args: common, .. } = args;
+    let profile = common.compat.profile();
+    let chart = source::load(&common.chart, profile)?;
+    let folder = &common.chart;
     let mut load_local = |path: &str| {
         let path = folder.join(path);
         if path.is_dir() {
@@ -96,7 +98,7 @@ fn write_dependencies(
         }
     };
     let mut resolution = resolve(&chart, profile, &mut load_local).map_err(helm_error)?;
-    download(&mut resolution, mirrors, profile)?;
+    download(&mut resolution, args, profile)?;
     write_charts(&folder.join("charts"), &chart, &resolution)?;
     if resolution.writes_lock {
         write_lock(folder, &chart, &resolution.locked)?;
@@ -123,15 +125,25 @@ const PARALLEL_DOWNLOADS: usize = 4;
 /// Downloads the dependencies in repositories and registries, and locks their versions.
 fn download(
     resolution: &mut Resolution,
-    mirrors: &MirrorFlags,
+    args: &ResolveArgs,
     profile: Profile,
 ) -> anyhow::Result<()> {
     if resolution.remote.is_empty() {
         return Ok(());
     }
     resolution.remote.iter().try_for_each(check_repository)?;
-    let options = mirrors.apply(Options::for_user())?;
-    let fetcher = Fetcher::new(Options { profile, ..options });
+    let servers: Vec<String> = resolution
+        .remote
+        .iter()
+        .filter_map(|dependency| server_of(&dependency.repository))
+        .collect();
+    let server = only_one(servers.iter().map(String::as_str));
+    let options = Options {
+        profile,
+        chart_mirrors: args.mirrors.mirrors()?,
+        ..Options::for_user()
+    };
+    let fetcher = Fetcher::new(args.registries.chart_options(server, options)?);
     let fetcher = &fetcher;
     let remote = std::mem::take(&mut resolution.remote);
     let fetches = remote.iter().map(|dependency| async move {

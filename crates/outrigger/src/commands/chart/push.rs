@@ -46,8 +46,9 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let prefix = prefix.hint(format!("use oci://{}", without_scheme(to)))?;
     let archive = input_file::read(&args.archive)?;
     let chart = from_archive(&archive, Profile::Helm4, &mut warn).map_err(helm_error)?;
-    let repository = format!("{}/{}", prefix.trim_end_matches('/'), chart.name()).parse()?;
-    let client = args.registries.client()?;
+    let repository: Repository =
+        format!("{}/{}", prefix.trim_end_matches('/'), chart.name()).parse()?;
+    let client = args.registries.client(Some(repository.registry()))?;
     let pushed = runtime::run(push_archive(&client, &repository, &archive, None))?;
     printer.line(&format!("{}@{}", pushed.target, pushed.digest))?;
     Ok(ExitCode::SUCCESS)

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use outrigger_chart::load::from_archive;
 use outrigger_chart::{Chart, Profile};
-use outrigger_repository::{Archive, Fetcher, Options, Request};
+use outrigger_repository::{Archive, Fetcher, Options, Request, server_of};
 
 use super::source::{self, helm_error};
-use crate::commands::mirror_flags::MirrorFlags;
+use crate::commands::mirror_flags::ChartMirrorFlag;
 use crate::commands::oci_chart::OciChart;
-use crate::commands::registry_flags::fetch_error;
+use crate::commands::registry_flags::{RegistryFlags, fetch_error};
 use crate::commands::runtime;
 use crate::report::UsageError;
 
@@ -28,7 +28,9 @@ pub(crate) struct RemoteFlags {
     #[arg(long, help_heading = "Remote charts")]
     devel: bool,
     #[command(flatten)]
-    mirrors: MirrorFlags,
+    mirrors: ChartMirrorFlag,
+    #[command(flatten)]
+    registries: RegistryFlags,
 }
 
 impl RemoteFlags {
@@ -39,9 +41,9 @@ impl RemoteFlags {
 
     /// Downloads the archive of a chart, verified.
     pub(crate) fn download(&self, chart: &str) -> anyhow::Result<Archive> {
-        let fetcher = Fetcher::new(self.mirrors.apply(Options::for_user())?);
         let request = self.request(chart)?;
-        runtime::run(async { fetcher.archive(&request).await.map_err(fetch_error) })
+        let server = server_of(&request.repo);
+        download(&request, &self.mirrors, &self.registries, server.as_deref())
     }
 
     /// Loads a folder or an archive, or downloads the chart.
@@ -71,22 +73,44 @@ impl RemoteFlags {
 
     fn request(&self, chart: &str) -> Result<Request, UsageError> {
         let any = self.devel.then(|| ANY_VERSION.to_owned());
-        let mut version = self.version.clone();
-        let (repo, chart) = match &self.repo {
-            Some(repo) => (repo.clone(), chart.to_owned()),
-            None => match OciChart::parse(chart, version.as_deref())? {
-                Some(oci) => {
-                    version = oci.version;
-                    (oci.url, String::new())
-                }
-                None => (chart.to_owned(), String::new()),
+        let mut request = match &self.repo {
+            Some(repo) => Request {
+                repo: repo.clone(),
+                chart: chart.to_owned(),
+                version: self.version.clone(),
+                ..Request::default()
             },
+            None => request(chart, self.version.as_deref())?,
         };
-        Ok(Request {
-            repo,
-            chart,
-            version: version.or(any),
-            ..Request::default()
-        })
+        request.version = request.version.or(any);
+        Ok(request)
     }
+}
+
+/// The request for the chart at a URL, whose tag may be the version.
+pub(crate) fn request(url: &str, version: Option<&str>) -> Result<Request, UsageError> {
+    let (repo, version) = match OciChart::parse(url, version)? {
+        Some(oci) => (oci.url, oci.version),
+        None => (url.to_owned(), version.map(str::to_owned)),
+    };
+    Ok(Request {
+        repo,
+        version,
+        ..Request::default()
+    })
+}
+
+/// Downloads the archive of a chart. Credentials of the command line are for `server`.
+pub(crate) fn download(
+    request: &Request,
+    mirrors: &ChartMirrorFlag,
+    registries: &RegistryFlags,
+    server: Option<&str>,
+) -> anyhow::Result<Archive> {
+    let options = Options {
+        chart_mirrors: mirrors.mirrors()?,
+        ..Options::for_user()
+    };
+    let fetcher = Fetcher::new(registries.chart_options(server, options)?);
+    runtime::run(async { fetcher.archive(request).await.map_err(fetch_error) })
 }

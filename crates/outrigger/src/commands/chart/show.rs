@@ -15,6 +15,9 @@ Examples:
   outrigger chart show values ./chart > my-values.yaml
   outrigger chart show values ./chart --jsonpath '{.image.repository}:{.image.tag}'
   outrigger chart show all ./chart-1.2.3.tgz
+  outrigger chart show chart oci://registry.local:5000/charts/web --version ^1.2
+  outrigger chart show readme ./chart
+  outrigger chart show crds ./chart
   outrigger chart show values web --repo https://charts.example.com --version ^1.2";
 
 #[derive(Debug, clap::Subcommand)]

@@ -25,7 +25,7 @@ use crate::report::{HintExt as _, note};
 
 const EXAMPLES: &str = "\
 Examples:
-  outrigger cluster backup cls-1 -o cls-1.backup
+  outrigger cluster backup cls-1 --to cls-1.backup
 
 The file has a snapshot of etcd, with all Secrets of the cluster, and the private keys of its CAs: whoever can read it can do
 everything in the cluster. Files of persistent volumes are not in it.";
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// Name of the cluster
     name: String,
     /// File to write, which only its owner can read
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    #[arg(long = "to", value_name = "FILE")]
     file: PathBuf,
     /// Replace the file if it exists
     #[arg(long)]

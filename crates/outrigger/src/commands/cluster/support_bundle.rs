@@ -31,7 +31,7 @@ use redact::Redactor;
 
 const EXAMPLES: &str = "\
 Examples:
-  outrigger cluster support-bundle cls-1 -o cls-1.tar.gz
+  outrigger cluster support-bundle cls-1 --to cls-1.tar.gz
 
 The archive has the objects of the cluster with conditions and the output of hooks, and of each machine facts, versions, the
 ends of logs and what containers run. Passwords, tokens and private keys are replaced by [redacted]; look through it before you
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Name of the cluster
     name: String,
     /// Archive to write (.tar.gz), which only its owner can read
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    #[arg(long = "to", value_name = "FILE")]
     file: PathBuf,
     /// Replace the file if it exists
     #[arg(long)]

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use anyhow::{anyhow, ensure};
 use outrigger_expansion::archive::{MIN_CHUNK, Written};
 use outrigger_expansion::build::{self, BuildOptions, Plan, WriteOptions};
-use outrigger_expansion::{Base, EntryKind, Finding, Progress, signature};
+use outrigger_expansion::{Base, EntryKind, Finding, Progress, find_built, signature};
 use outrigger_oci::Platform;
 use serde::Serialize;
 
 use super::opening::writing;
 use super::sign::{Expiry, read_key, signature_error};
 use super::summary;
-use crate::arguments::Output;
+use crate::arguments::{Output, OutputFlag};
 use crate::commands::registry_flags::RegistryFlags;
 use crate::commands::size::Size;
 use crate::plural::counted;
@@ -23,10 +23,10 @@ use crate::report::{HintExt as _, UsageError, hinted, note};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  outrigger expansion build ./demo -o demo.tar.zst
-  outrigger expansion build ./demo -o demo.tar.zst --key demo.key --platform linux/amd64
-  outrigger expansion build ./demo -o demo-1.1.0.tar.zst --delta-from demo-1.0.0.tar.zst
-  outrigger expansion build ./demo -o demo.tar.zst --chunk-size 2Gi";
+  outrigger expansion build ./demo --to demo.tar.zst
+  outrigger expansion build ./demo --to demo.tar.zst --key demo.key --platform linux/amd64
+  outrigger expansion build ./demo --to demo-1.1.0.tar.zst --delta-from demo-1.0.0.tar.zst
+  outrigger expansion build ./demo --to demo.tar.zst --chunk-size 2Gi";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -49,7 +49,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 pub(super) struct TargetFlags {
     /// File to write (.tar.zst); with --chunk-size its name is followed by .001, .002 and so on
-    #[arg(short = 'o', long = "to", value_name = "FILE")]
+    #[arg(long = "to", value_name = "FILE")]
     target: PathBuf,
     /// Write chunks of at most this size, such as 2Gi
     #[arg(long, value_name = "SIZE")]
@@ -59,9 +59,8 @@ pub(super) struct TargetFlags {
     key: Option<PathBuf>,
     #[command(flatten)]
     expiry: Expiry,
-    /// Format of the report
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-    format: Output,
+    #[command(flatten)]
+    output: OutputFlag,
 }
 
 /// What was built.
@@ -88,7 +87,10 @@ struct Report {
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     args.target.check(&args.folder)?;
-    let client = args.registries.client()?;
+    if let Some(base) = &args.delta_from {
+        args.target.check_base(base)?;
+    }
+    let client = args.registries.client(None)?;
     let options = BuildOptions {
         platforms: args.platforms.clone(),
         base: args.delta_from.clone(),
@@ -121,18 +123,43 @@ impl TargetFlags {
             let message = format!("--chunk-size must be at least {least}");
             return Err(UsageError(message).into());
         }
-        let parent = self
-            .target
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or_else(|| Path::new("."));
+        let parent = parent(&self.target);
         ensure!(parent.is_dir(), "{} is not a folder", parent.display());
+        if self.chunk_size.is_some() && self.target.exists() {
+            let error = anyhow!("{name} exists, and chunks would not replace it");
+            return Err(error).hint("remove it, or choose another name with --to");
+        }
         if let (Ok(folder), Ok(parent)) =
             (fs_err::canonicalize(folder), fs_err::canonicalize(parent))
             && parent.starts_with(&folder)
         {
             let error = anyhow!("{name} would be part of the package itself");
             return Err(error).hint("write it next to the folder");
+        }
+        Ok(())
+    }
+
+    /// Refuses to replace the package that a delta needs: the file, or any of its chunks.
+    fn check_base(&self, base: &Path) -> anyhow::Result<()> {
+        let (Ok(input), Ok(folder)) =
+            (find_built(base), fs_err::canonicalize(parent(&self.target)))
+        else {
+            // It is reported when it is read.
+            return Ok(());
+        };
+        let name = self.target.file_name().unwrap_or_default();
+        let target = folder.join(name);
+        let chunks = format!("{}.", target.display());
+        for file in input.files() {
+            let file = fs_err::canonicalize(file)?;
+            if file == target || file.display().to_string().starts_with(&chunks) {
+                let error = anyhow!(
+                    "{} would replace its base {}",
+                    self.target.display(),
+                    base.display()
+                );
+                return Err(error).hint("choose another name with --to");
+            }
         }
         Ok(())
     }
@@ -172,8 +199,8 @@ impl TargetFlags {
 
     pub(super) fn print(&self, complete: &Complete, printer: &Printer) -> anyhow::Result<()> {
         let report = &complete.report;
-        if self.format != Output::Table {
-            return printer.value(self.format, report);
+        if self.output.output != Output::Table {
+            return printer.value(self.output.output, report);
         }
         let files = match &report.files[..] {
             [file] => file.clone(),
@@ -211,6 +238,12 @@ impl TargetFlags {
             Field::new("Digest", report.digest.clone()),
         ])
     }
+}
+
+fn parent(path: &Path) -> &Path {
+    let parent = path.parent();
+    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or_else(|| Path::new("."))
 }
 
 impl Report {

@@ -10,8 +10,8 @@ use crate::printer::Printer;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  outrigger expansion extract demo.tar.zst -o demo
-  outrigger expansion extract demo-1.1.0.tar.zst --base demo-1.0.0.tar.zst -o demo";
+  outrigger expansion extract demo.tar.zst --to demo
+  outrigger expansion extract demo-1.1.0.tar.zst --base demo-1.0.0.tar.zst --to demo";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -21,7 +21,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     base: BaseFlag,
     /// Folder to write; it must not exist
-    #[arg(short = 'o', long = "to", value_name = "DIR")]
+    #[arg(long = "to", value_name = "DIR")]
     folder: PathBuf,
 }
 

@@ -15,7 +15,7 @@ use crate::report::note;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  outrigger expansion merge ./demo ./monitoring -o site.tar.zst --name site --version 1.0.0";
+  outrigger expansion merge ./demo ./monitoring --to site.tar.zst --name site --version 1.0.0";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -43,7 +43,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     args.target.check(&args.first)?;
     args.target.check(&args.second)?;
-    let client = args.registries.client()?;
+    let client = args.registries.client(None)?;
     let options = BuildOptions {
         platforms: args.platforms.clone(),
         base: None,

@@ -63,7 +63,7 @@ package {name} written to {folder}
 2. outrigger expansion check {folder}
 3. outrigger expansion inspect {folder}
 4. Where there is internet, write one file with everything, images included:
-   outrigger expansion build {folder} -o {name}.tar.zst
+   outrigger expansion build {folder} --to {name}.tar.zst
 "
     )
 }

@@ -10,13 +10,10 @@ use outrigger_expansion::{Built, Opened, Progress, open};
 use tokio::time::timeout;
 
 use crate::commands::progress_line::{self, bytes_line};
-use crate::commands::runtime;
+use crate::commands::runtime::{self, CLEAN_UP};
 use crate::commands::size::Size;
 use crate::plural::counted;
 use crate::report::{hinted, note};
-
-/// How long an interrupted command may clean up.
-const CLEAN_UP: Duration = Duration::from_secs(10);
 
 /// The base of a delta that a command reads.
 #[derive(Debug, Clone, clap::Args)]

@@ -13,7 +13,7 @@ use crate::printer::Printer;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  outrigger expansion pull registry.local:5000/packages/demo:1.0.0 -o demo.tar.zst
+  outrigger expansion pull registry.local:5000/packages/demo:1.0.0 --to demo.tar.zst
   outrigger expansion verify demo.tar.zst --trusted-key demo.pub";
 
 #[derive(Debug, clap::Args)]
@@ -22,14 +22,14 @@ pub(crate) struct Args {
     #[arg(value_name = "HOST[:PORT]/PATH:TAG")]
     source: Reference,
     /// File to write; the names of chunks are followed by .001, .002 and so on
-    #[arg(short = 'o', long = "to", value_name = "FILE")]
+    #[arg(long = "to", value_name = "FILE")]
     target: PathBuf,
     #[command(flatten)]
     registries: RegistryFlags,
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let client = args.registries.client()?;
+    let client = args.registries.client(Some(args.source.registry()))?;
     let files = writing(async |progress| {
         let pulled = artifact::pull(&args.source, &args.target, &client, &progress).await;
         pulled.map_err(artifact_error)

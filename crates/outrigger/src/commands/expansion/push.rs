@@ -28,7 +28,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let client = args.registries.client()?;
+    let client = args.registries.client(Some(args.target.registry()))?;
     let digest = writing(async |progress| {
         let pushed = artifact::push(&args.package, &args.target, &client, &progress).await;
         pushed.map_err(artifact_error)

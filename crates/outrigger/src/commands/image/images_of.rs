@@ -5,28 +5,31 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use outrigger_chart::images::{self, Confidence, ImageUse};
-use outrigger_chart::{RenderOptions, render};
+use outrigger_chart::{Chart, RenderOptions, from_archive, render};
+use outrigger_gotmpl::value::Map;
 use outrigger_oci::{Lock, Reference};
-use outrigger_repository::{ChartMirrors, Fetcher, Options};
+use outrigger_repository::{Fetcher, Options};
 
 use super::plugin_set::{PluginChart, PluginSet};
 use super::summary::FailedPlugin;
 use crate::commands::chart::host::LocalHost;
+use crate::commands::chart::remote;
 use crate::commands::chart::render_flags::RenderFlags;
 use crate::commands::chart::source::{self, helm_error};
 use crate::commands::chart::{TEMPLATE_STACK, on_large_stack};
+use crate::commands::mirror_flags::ChartMirrorFlag;
 use crate::commands::plugin::file;
 use crate::commands::registry_flags::RegistryFlags;
 use crate::commands::runtime;
 use crate::input_file;
-use crate::report::note;
+use crate::report::{UsageError, note};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImagesOf {
     /// Images
     #[arg(value_name = "IMAGE")]
     images: Vec<String>,
-    /// Chart folder or archive whose images are used; repeatable
+    /// Chart folder or archive, or oci:// or https:// URL of a chart, whose images are used; repeatable
     #[arg(long = "chart", value_name = "CHART")]
     charts: Vec<PathBuf>,
     /// File or folder with plugins whose images are used, also those of plugins that their charts create; repeatable
@@ -37,13 +40,12 @@ pub(crate) struct ImagesOf {
     lists: Vec<PathBuf>,
     /// Lock file whose images are used, at their digests
     #[arg(long, value_name = "FILE")]
-    from_lock: Option<PathBuf>,
+    pub(super) from_lock: Option<PathBuf>,
     /// Least confidence of images that are found: certain (containers), likely (fields, arguments) or possible (texts)
     #[arg(long, value_name = "LEVEL", value_enum)]
     confidence: Option<Level>,
-    /// Fetch charts of plugins from another repository; `*` stands for all repositories; repeatable
-    #[arg(long = "chart-mirror", value_name = "URL=URL")]
-    chart_mirrors: Vec<String>,
+    #[command(flatten)]
+    mirrors: ChartMirrorFlag,
     #[command(flatten)]
     render: RenderFlags,
 }
@@ -84,10 +86,12 @@ pub(crate) struct FoundSet {
 }
 
 impl ImagesOf {
-    /// The images, and the charts of plugins. `default` is the least confidence unless the user sets one.
+    /// The images, and the charts of plugins. Credentials of the command line are for `server`; `default` is the least
+    /// confidence unless the user sets one.
     pub(crate) fn find(
         &self,
         registries: &RegistryFlags,
+        server: Option<&str>,
         default: Confidence,
     ) -> anyhow::Result<FoundSet> {
         let has_sources = !(self.images.is_empty()
@@ -95,18 +99,16 @@ impl ImagesOf {
             && self.plugins.is_empty()
             && self.lists.is_empty()
             && self.from_lock.is_none());
-        anyhow::ensure!(
-            has_sources,
-            "no images: name some, or use --chart, --plugins, --list or --from-lock"
-        );
+        if !has_sources {
+            let error = "no images: name some, or use --chart, --plugins, --list or --from-lock";
+            return Err(UsageError(error.to_owned()).into());
+        }
         let mut found = FoundSet::default();
         for image in &self.images {
             found.add(image, Confidence::Certain, "the command line")?;
         }
-        for chart in &self.charts {
-            for image in on_large_stack(|| images_of_chart(chart, &self.render))? {
-                found.add_use(&image, &chart.display().to_string())?;
-            }
+        if !self.charts.is_empty() {
+            self.add_charts(registries, server, &mut found)?;
         }
         for list in &self.lists {
             let text = input_file::read_text(list)?;
@@ -127,21 +129,58 @@ impl ImagesOf {
             }
         }
         if !self.plugins.is_empty() {
-            self.add_plugins(registries, &mut found)?;
+            self.add_plugins(registries, server, &mut found)?;
         }
         found.keep(self.confidence.map_or(default, Confidence::from));
         Ok(found)
     }
 
-    fn add_plugins(&self, registries: &RegistryFlags, found: &mut FoundSet) -> anyhow::Result<()> {
-        let plugins = file::read(&self.plugins)?;
-        let mut options = registries.chart_options(Options::for_user())?;
-        let mut mirrors = ChartMirrors::default();
-        for rule in &self.chart_mirrors {
-            mirrors.add(rule)?;
+    fn add_charts(
+        &self,
+        registries: &RegistryFlags,
+        server: Option<&str>,
+        found: &mut FoundSet,
+    ) -> anyhow::Result<()> {
+        // Before anything is downloaded.
+        let values = self.render.values.merge(self.render.compat.profile())?;
+        for path in &self.charts {
+            let chart = self.chart(path, registries, server)?;
+            let images = on_large_stack(|| images_of_chart(&chart, &values, &self.render));
+            for image in images? {
+                found.add_use(&image, &path.display().to_string())?;
+            }
         }
-        options.chart_mirrors = mirrors;
-        let fetcher = Fetcher::new(options);
+        Ok(())
+    }
+
+    /// Loads a chart, or downloads it.
+    fn chart(
+        &self,
+        path: &Path,
+        registries: &RegistryFlags,
+        server: Option<&str>,
+    ) -> anyhow::Result<Chart> {
+        let profile = self.render.compat.profile();
+        let Some(url) = path.to_str().filter(|path| path.contains("://")) else {
+            return source::load(path, profile);
+        };
+        let request = remote::request(url, None)?;
+        let archive = remote::download(&request, &self.mirrors, registries, server)?;
+        from_archive(&archive.bytes, profile, &mut source::warn).map_err(helm_error)
+    }
+
+    fn add_plugins(
+        &self,
+        registries: &RegistryFlags,
+        server: Option<&str>,
+        found: &mut FoundSet,
+    ) -> anyhow::Result<()> {
+        let plugins = file::read(&self.plugins)?;
+        let options = Options {
+            chart_mirrors: self.mirrors.mirrors()?,
+            ..Options::for_user()
+        };
+        let fetcher = Fetcher::new(registries.chart_options(server, options)?);
         let set = runtime::run(PluginSet::collect(plugins, &fetcher))?;
         for (image, plugin) in &set.images {
             found.add_use(image, &format!("plugin {plugin}"))?;
@@ -221,14 +260,15 @@ pub(super) fn read_lock(path: &Path) -> anyhow::Result<Lock> {
 }
 
 /// All images that a chart uses, with where they were found.
-pub(super) fn images_of_chart(path: &Path, flags: &RenderFlags) -> anyhow::Result<Vec<ImageUse>> {
+fn images_of_chart(
+    chart: &Chart,
+    values: &Map,
+    flags: &RenderFlags,
+) -> anyhow::Result<Vec<ImageUse>> {
     let profile = flags.compat.profile();
-    let values = flags.values.merge(profile)?;
-    let chart = source::load(path, profile)?;
     let mut options = RenderOptions::new(profile, chart.name(), &flags.namespace);
     options.limits.stack_bytes = TEMPLATE_STACK;
     let host = LocalHost::new(false);
-    let rendered =
-        render(&chart, &values, &options, &host, &mut source::warn).map_err(helm_error)?;
+    let rendered = render(chart, values, &options, &host, &mut source::warn).map_err(helm_error)?;
     Ok(images::find(&rendered))
 }

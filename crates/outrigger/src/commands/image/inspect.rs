@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use outrigger_oci::{Reference, Source, Tree};
+use outrigger_oci::{Platform, Reference, Source, Tree};
 use serde::Serialize;
 
 use crate::arguments::OutputFlag;
@@ -11,7 +11,13 @@ use crate::commands::runtime;
 use crate::commands::size::Size;
 use crate::printer::{Printer, Row};
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger image inspect nginx:1.29
+  outrigger image inspect registry.local:5000/org/web:1 --plain-http registry.local:5000 -o json";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Image
     image: Reference,
@@ -47,19 +53,28 @@ impl Row for Manifest {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let client = args.registries.client()?;
+    let client = args.registries.client(Some(args.image.registry()))?;
     runtime::run(async {
         let source = Source::Registry(client);
         let found = source.resolve(&args.image).await.map_err(hinted)?;
         let tree = Tree::read(&source, found.location.repository(), found.manifest)
             .await
             .map_err(hinted)?;
-        printer.list(args.output.output, &rows(&tree))?;
+        let repository = found.location.repository();
+        let platform = if tree.root().parsed.is_index() {
+            None
+        } else {
+            // What is unusual about a config does not keep the rest from being shown.
+            let platform = source.platform(repository, tree.root()).await;
+            platform.unwrap_or_default()
+        };
+        printer.list(args.output.output, &rows(&tree, platform.as_ref()))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
-fn rows(tree: &Tree) -> Vec<Manifest> {
+/// The manifests of an image. `platform` is that of an image without an index.
+fn rows(tree: &Tree, platform: Option<&Platform>) -> Vec<Manifest> {
     let all: Vec<_> = std::iter::once(tree.root())
         .chain(tree.children())
         .collect();
@@ -72,7 +87,10 @@ fn rows(tree: &Tree) -> Vec<Manifest> {
             let descriptor = platforms
                 .iter()
                 .find(|child| child.digest == manifest.digest);
-            let platform = descriptor.and_then(|child| child.platform.as_ref());
+            let platform = match descriptor {
+                Some(child) => child.platform.as_ref(),
+                None => platform,
+            };
             Manifest {
                 digest: manifest.digest.to_string(),
                 media_type: manifest.media_type.clone(),

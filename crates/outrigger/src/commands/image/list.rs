@@ -10,7 +10,14 @@ use crate::arguments::OutputFlag;
 use crate::commands::registry_flags::RegistryFlags;
 use crate::printer::{Printer, Row};
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger image list --chart ./chart -f site.yaml
+  outrigger image list --plugins site.yaml --chart oci://registry.local:5000/charts/web:1.2.3
+  outrigger image list --chart ./chart --confidence certain -o json";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     images: ImagesOf,
@@ -63,7 +70,9 @@ impl From<&Found> for Image {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let found = args.images.find(&args.registries, Confidence::Possible)?;
+    let found = args
+        .images
+        .find(&args.registries, None, Confidence::Possible)?;
     let rows: Vec<Image> = found.images().map(Image::from).collect();
     printer.list(args.output.output, &rows)?;
     found.check()?;

@@ -13,7 +13,14 @@ use crate::commands::runtime;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger image load images.tar.zst --to registry.local:5000
+  outrigger image load /media/disk/images/ --to registry.local:5000/mirror --plain-http registry.local:5000
+  outrigger image load layout.tar --name docker.io/library/nginx --to registry.local:5000";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Archive of `docker save`, an OCI layout folder, or its archive; gzip and zstd are detected
     archive: PathBuf,

@@ -4,27 +4,39 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::{anyhow, ensure};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use outrigger_chart::images::Confidence;
-use outrigger_oci::{Platform, Progress, Reference, SavedImage, Source, Tree, save};
+use outrigger_oci::{Platform, Progress, Reference, SaveTarget, SavedImage, Source, Tree, save};
 use serde::Serialize;
+use tokio::time::timeout;
 
 use super::images_of::ImagesOf;
 use super::progress;
 use crate::arguments::OutputFlag;
-use crate::commands::registry_flags::{RegistryFlags, hinted};
-use crate::commands::runtime;
+use crate::commands::registry_flags::{RegistryFlags, hinted, only_one};
+use crate::commands::runtime::{self, CLEAN_UP};
 use crate::commands::size::Size;
 use crate::printer::{Printer, Row};
-use crate::report::note;
+use crate::report::{self, UsageError, note};
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger image save --chart ./chart --platform linux/amd64 --to images.tar.zst
+  outrigger image save nginx:1.29 quay.io/org/web:1 --to /media/disk/images/
+  outrigger image save --from-lock images.lock --to images.tar
+
+A name that ends in .tar, .tar.gz (.tgz) or .tar.zst is an archive. A folder that exists, or a name that ends with a slash, gets an
+OCI layout; the images and blobs that it has are kept.";
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     images: ImagesOf,
-    /// Archive to write (.tar, .tar.gz or .tar.zst), or a folder for an OCI layout
-    #[arg(long = "to", value_name = "FILE|DIR")]
-    file: PathBuf,
+    /// Archive to write (.tar, .tar.gz or .tar.zst), or a folder for an OCI layout: one that exists, or with a / at the end
+    #[arg(long = "to", value_name = "FILE|DIR/")]
+    target: PathBuf,
     /// Platform to save, such as linux/amd64; repeatable; all by default
     #[arg(long = "platform", value_name = "OS/ARCH[/VARIANT]")]
     platforms: Vec<Platform>,
@@ -70,10 +82,14 @@ impl Saved {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let client = args.registries.client()?;
-    let found = args.images.find(&args.registries, Confidence::Likely)?;
+    let target = args.target()?;
+    let found = args
+        .images
+        .find(&args.registries, None, Confidence::Likely)?;
     found.check()?;
     let images = found.references();
+    let server = only_one(images.iter().map(Reference::registry));
+    let client = args.registries.client(server)?;
     runtime::run(async {
         let source = Source::Registry(client);
         let saved: Vec<Vec<SavedImage>> =
@@ -83,21 +99,64 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
                 .await
                 .map_err(hinted)?;
         let saved: Vec<SavedImage> = saved.into_iter().flatten().collect();
-        let progress = Arc::new(Progress::default());
-        let saving = save(&source, &saved, &args.file, &progress);
-        let result = progress::shown(&progress, None, saving).await;
-        result.map_err(hinted)?;
+        write(&source, &saved, &target).await?;
         let rows: Vec<Saved> = saved.iter().filter_map(Saved::of).collect();
         printer.list(args.output.output, &rows)?;
-        if args.file.is_file() {
-            let size = fs_err::metadata(&args.file)?.len();
-            note(&format!("{}, {}", args.file.display(), Size::from(size)));
+        let path = target.path();
+        match &target {
+            SaveTarget::Archive(..) => {
+                let size = Size::from(fs_err::metadata(path)?.len());
+                note(&format!("{}, {size}", path.display()));
+            }
+            SaveTarget::Folder(_) => note(&format!("{}, an OCI layout", path.display())),
         }
         Ok(ExitCode::SUCCESS)
     })
 }
 
+/// Writes images. If the user interrupts it, it removes what is not complete.
+async fn write(source: &Source, images: &[SavedImage], target: &SaveTarget) -> anyhow::Result<()> {
+    let interrupted = runtime::shutdown_signal(None)?;
+    let progress = Arc::new(Progress::default());
+    let saving = save(source, images, target, &progress);
+    let mut saving = Box::pin(progress::shown(&progress, None, saving));
+    tokio::select! {
+        result = &mut saving => result.map_err(hinted),
+        () = interrupted => {
+            progress.cancel();
+            match timeout(CLEAN_UP, saving).await {
+                // It was complete already.
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(_)) | Err(_) => Err(match target {
+                    SaveTarget::Archive(..) => anyhow!("interrupted; nothing was written"),
+                    SaveTarget::Folder(path) => anyhow!(
+                        "interrupted; a repeated command continues with what is in {}",
+                        path.display()
+                    ),
+                }),
+            }
+        }
+    }
+}
+
 impl Args {
+    fn target(&self) -> anyhow::Result<SaveTarget> {
+        let target = SaveTarget::of(&self.target).map_err(|error| {
+            let hint = error.hint();
+            report::hinted(UsageError(error.to_string()), Some(hint))
+        })?;
+        if let (SaveTarget::Archive(..), Some(folder)) = (&target, self.target.parent())
+            && !folder.as_os_str().is_empty()
+        {
+            ensure!(
+                folder.is_dir(),
+                "folder {} does not exist",
+                folder.display()
+            );
+        }
+        Ok(target)
+    }
+
     /// An image, and what is attached to it.
     async fn resolve(
         &self,

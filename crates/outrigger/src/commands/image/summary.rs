@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::builder::RangedU64ValueParser;
 use outrigger_oci::{
     Client, Copied, Copier, Copy, CopyOptions, Lock, Platform, Progress, Reference, Source, Totals,
 };
@@ -12,6 +13,7 @@ use super::progress;
 use super::sync::relocated;
 use crate::arguments::{Output, OutputFlag};
 use crate::commands::registry_flags::{RegistryFlags, hinted};
+use crate::commands::registry_name::{host_of, parse_prefix};
 use crate::commands::size::Size;
 use crate::plural::counted;
 use crate::printer::{Printer, Row};
@@ -29,11 +31,15 @@ pub(crate) struct CopyFlags {
     #[arg(long)]
     check_blobs: bool,
     /// Images at a time
-    #[arg(long, value_name = "NUMBER", default_value_t = 4)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = at_least_one())]
     parallel_images: usize,
     /// Blobs at a time, over all images
-    #[arg(long, value_name = "NUMBER", default_value_t = 6)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 6, value_parser = at_least_one())]
     parallel_blobs: usize,
+}
+
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=1000)
 }
 
 impl CopyFlags {
@@ -52,7 +58,7 @@ impl CopyFlags {
 #[derive(Debug, clap::Args)]
 pub(crate) struct PushFlags {
     /// Registry, and optionally a path in it, to push to; images keep their paths
-    #[arg(long, value_name = "HOST[:PORT][/PATH]")]
+    #[arg(long, value_name = "HOST[:PORT][/PATH]", value_parser = parse_prefix)]
     pub(super) to: String,
     #[command(flatten)]
     copy: CopyFlags,
@@ -71,7 +77,7 @@ impl PushFlags {
         plugins: PluginResults,
         printer: &Printer,
     ) -> anyhow::Result<(ExitCode, Lock)> {
-        let client = self.registries.client()?;
+        let client = self.registries.client(Some(host_of(&self.to)))?;
         let copies = relocated(images, &self.to)?;
         let (options, output) = (self.copy.options(), self.output.output);
         copy(source, &client, &copies, plugins, options, output, printer).await
@@ -253,7 +259,7 @@ fn image_result(copy: &Copy, result: &Result<Copied, outrigger_oci::Error>) -> T
 }
 
 /// An error with its causes, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -11,12 +11,20 @@ use super::plugin_set::PluginChart;
 use super::summary::{PluginResults, PushFlags, TransferResult};
 use crate::atomic_file;
 use crate::commands::chart::push::push_archive;
+use crate::commands::registry_name::host_of;
 use crate::commands::runtime;
 use crate::plural::counted;
 use crate::printer::Printer;
 use crate::report::HintExt as _;
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger image sync --chart ./chart --to registry.local:5000 --lock images.lock
+  outrigger image sync --plugins site.yaml --to registry.local:5000
+  outrigger image sync --list images.txt --to registry.local:5000/mirror --plain-http registry.local:5000";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     images: ImagesOf,
@@ -29,8 +37,11 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let push = &args.push;
-    let client = push.registries.client()?;
-    let found = args.images.find(&push.registries, Confidence::Likely)?;
+    let server = Some(host_of(&push.to));
+    let client = push.registries.client(server)?;
+    let found = args
+        .images
+        .find(&push.registries, server, Confidence::Likely)?;
     let mut images = found.references();
     if let Some(path) = args.lock.as_ref().filter(|path| path.exists()) {
         let lock = read_lock(path)?;

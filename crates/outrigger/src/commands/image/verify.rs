@@ -3,29 +3,40 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::ArgGroup;
 use futures::stream::{self, StreamExt as _};
 use outrigger_chart::images::Confidence;
-use outrigger_oci::{Client, Copy, Error, Reference, Source, Tree};
+use outrigger_oci::{Client, Copy, Error, Lock, Reference, Source, Tree};
 use serde::Serialize;
 
 use super::images_of::{ImagesOf, read_lock};
+use super::summary::chain;
 use super::sync::relocated;
 use crate::arguments::{Output, OutputFlag};
 use crate::commands::registry_flags::RegistryFlags;
+use crate::commands::registry_name::{host_of, parse_prefix};
 use crate::commands::runtime;
 use crate::plural::counted;
 use crate::printer::{Printer, Row};
 use crate::report::note;
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger image verify --chart ./chart --lock images.lock
+  outrigger image verify --chart ./chart --in registry.local:5000
+  outrigger image verify --from-lock images.lock --in registry.local:5000";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[command(group = ArgGroup::new("against").args(["lock", "registry"]).required(true).multiple(true))]
 pub(crate) struct Args {
     #[command(flatten)]
     images: ImagesOf,
-    /// Lock file that must have all images
-    #[arg(long, value_name = "FILE", required_unless_present = "registry")]
+    /// Lock file that must have all images; with --in, tags of the registry must have its digests
+    #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
     /// Registry that must have all images and their blobs, at their relocated names
-    #[arg(long = "in", value_name = "HOST[:PORT][/PATH]")]
+    #[arg(long = "in", value_name = "HOST[:PORT][/PATH]", value_parser = parse_prefix)]
     registry: Option<String>,
     #[command(flatten)]
     registries: RegistryFlags,
@@ -48,21 +59,30 @@ impl Row for Finding {
 }
 
 pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let client = args.registries.client()?;
-    let found = args.images.find(&args.registries, Confidence::Likely)?;
+    let server = args.registry.as_deref().map(host_of);
+    let found = args
+        .images
+        .find(&args.registries, server, Confidence::Likely)?;
     found.check()?;
     let images = found.references();
     let mut findings = Vec::new();
-    if let Some(path) = &args.lock {
-        let missing = read_lock(path)?;
-        findings.extend(missing.missing(&images).into_iter().map(|image| Finding {
+    let mut locks = Vec::new();
+    for path in args.lock.iter().chain(&args.images.from_lock) {
+        locks.push((path.display().to_string(), read_lock(path)?));
+    }
+    if args.lock.is_some() {
+        let (path, lock) = &locks[0];
+        findings.extend(lock.missing(&images).into_iter().map(|image| Finding {
             image: image.to_string(),
-            problem: format!("not in {}", path.display()),
+            problem: format!("not in {path}"),
         }));
     }
     if let Some(registry) = &args.registry {
         let copies = relocated(&images, registry)?;
-        findings.extend(runtime::run(async { Ok(check(&client, &copies).await) })?);
+        let client = args.registries.client(server)?;
+        findings.extend(runtime::run(async {
+            Ok(check(&client, &copies, &locks).await)
+        })?);
     }
     if findings.is_empty() && args.output.output == Output::Table {
         note(&format!(
@@ -73,7 +93,9 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     }
     printer.list(args.output.output, &findings)?;
     if args.registry.is_some() && !findings.is_empty() {
-        note("`outrigger image sync --check-blobs` copies what a registry does not have");
+        note(
+            "`outrigger image sync --check-blobs` copies what a registry does not have; with --lock, at the locked digests",
+        );
     }
     Ok(if findings.is_empty() {
         ExitCode::SUCCESS
@@ -82,12 +104,23 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     })
 }
 
-async fn check(client: &Client, copies: &[Copy]) -> Vec<Finding> {
+/// Lock files, with their names.
+type Locks = [(String, Lock)];
+
+async fn check(client: &Client, copies: &[Copy], locks: &Locks) -> Vec<Finding> {
     let checks = copies.iter().map(|copy| async {
-        let result = check_image(client, &copy.target).await;
-        result.err().map(|error| Finding {
+        let moved = check_tag(client, copy, locks).await;
+        let problem = match moved {
+            Ok(None) => {
+                let complete = check_image(client, &copy.target).await;
+                complete.err().map(|error| chain(&error))
+            }
+            Ok(Some(problem)) => Some(problem),
+            Err(error) => Some(chain(&error)),
+        };
+        problem.map(|problem| Finding {
             image: copy.source.to_string(),
-            problem: error.to_string(),
+            problem,
         })
     });
     let found: Vec<Option<Finding>> = stream::iter(checks.collect::<Vec<_>>())
@@ -95,6 +128,26 @@ async fn check(client: &Client, copies: &[Copy]) -> Vec<Finding> {
         .collect()
         .await;
     found.into_iter().flatten().collect()
+}
+
+/// What is wrong with the tag of an image whose digest is locked.
+async fn check_tag(client: &Client, copy: &Copy, locks: &Locks) -> Result<Option<String>, Error> {
+    let Some(tag) = copy.target.tag() else {
+        return Ok(None);
+    };
+    let tagged = copy.target.repository().with_tag(tag)?;
+    for (path, lock) in locks {
+        let Some(locked) = lock.get(&copy.source) else {
+            continue;
+        };
+        let found = client.manifest(&tagged).await?;
+        if !found.is(locked) {
+            let digest = found.digest;
+            let problem = format!("{tagged} has digest {digest}, but {path} has {locked}");
+            return Ok(Some(problem));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether all manifests and blobs of an image are there.

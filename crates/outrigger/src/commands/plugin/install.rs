@@ -19,6 +19,7 @@ use super::wait_condition::WaitCondition;
 use super::{file, repo_path, values};
 use crate::commands::chart::values::ValuesFlags;
 use crate::commands::oci_chart::OciChart;
+use crate::commands::registry_name::parse_prefix;
 use crate::printer::Printer;
 use crate::report::{HintExt as _, UsageError};
 
@@ -82,7 +83,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "POLICY", value_parser = parse_conflicts)]
     conflicts: Option<Conflicts>,
     /// Registry to rewrite all images to
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST[/PATH]", value_parser = parse_prefix)]
     image_registry: Option<String>,
     #[command(flatten)]
     values: ValuesFlags,

@@ -9,6 +9,10 @@ use crate::plural::counted;
 use crate::printer::Printer;
 use crate::report::note;
 
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  outrigger registry check --data ./registry";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Folder of the registry

@@ -5,24 +5,34 @@ use std::process::ExitCode;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
-use outrigger_api::repository::Repository;
-use outrigger_repository::{Access, Entry, Fetcher, Index, Options, redacted};
+use outrigger_api::repository::{Repository, SecretReference};
+use outrigger_repository::{Access, Entry, Fetcher, Index, Options, redacted, server_of};
 use serde::Serialize;
 
 use super::explain;
 use crate::arguments::{Output, OutputFlag};
 use crate::commands::plugin::connect::ClusterFlags;
-use crate::commands::registry_flags::fetch_error;
+use crate::commands::plugin::unreachable;
+use crate::commands::registry_flags::{RegistryFlags, fetch_error};
 use crate::printer::{Printer, Row};
-use crate::report::{HintExt as _, note};
+use crate::report::{HintExt as _, hinted, note, note_failure};
+
+const EXAMPLES: &str = "\
+Examples:
+  outrigger repository search prometheus
+  outrigger repository search --url https://charts.example.com --versions web
+  outrigger repository search --url https://charts.local --username ann --password-stdin < password";
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Text in the name or the description of a chart [default: all charts]
     text: Option<String>,
     /// Search the repository at this URL instead of those of the cluster
     #[arg(long, value_name = "URL")]
     url: Option<String>,
+    #[command(flatten)]
+    registries: RegistryFlags,
     /// List all versions, also prereleases, not only the newest release
     #[arg(long)]
     versions: bool,
@@ -66,7 +76,10 @@ impl Row for ChartVersion {
 }
 
 pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let fetcher = Fetcher::new(Options::for_user());
+    let server = args.url.as_deref().and_then(server_of);
+    let options = Options::for_user();
+    let options = args.registries.chart_options(server.as_deref(), options)?;
+    let fetcher = Fetcher::new(options);
     let mut found = Vec::new();
     let mut failed = 0;
     if let Some(url) = &args.url {
@@ -93,7 +106,7 @@ pub(super) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
                 Ok(index) => found.extend(search(&index, &name, args)),
                 Err(error) => {
                     failed += 1;
-                    note(&format!("{name}: {error:#}"));
+                    note_failure(&name, &error);
                 }
             }
         }
@@ -124,12 +137,42 @@ async fn index(
         None => Access::default(),
         Some(reference) => {
             let api: Api<Secret> = Api::namespaced(client.clone(), &reference.namespace);
-            let data = api.get(&reference.name).await?.data.unwrap_or_default();
+            let secret = api.get(&reference.name).await;
+            let secret = secret.map_err(|error| secret_error(&error, reference))?;
+            let data = secret.data.unwrap_or_default();
             Access::from_data(|key| data.get(key).map(|bytes| bytes.0.as_slice()))
         }
     };
     let found = fetcher.index(&repository.spec.url, &access).await;
-    Ok(found.map_err(fetch_error)?.0)
+    let found = found.map_err(|error| {
+        let hint = error.hint();
+        hinted(error, hint)
+    });
+    Ok(found?.0)
+}
+
+fn secret_error(error: &kube::Error, of: &SecretReference) -> anyhow::Error {
+    let SecretReference { name, namespace } = of;
+    match error {
+        kube::Error::Api(status) if status.code == 404 => {
+            anyhow::anyhow!("its Secret {namespace}/{name} does not exist")
+        }
+        kube::Error::Api(status) if status.code == 403 => {
+            let error = anyhow::anyhow!(
+                "access to its Secret {namespace}/{name} is denied: {}",
+                status.message
+            );
+            hinted(
+                error,
+                Some("--url searches a repository without the cluster".to_owned()),
+            )
+        }
+        kube::Error::Api(status) => anyhow::anyhow!(
+            "failed to get its Secret {namespace}/{name}: {}",
+            status.message
+        ),
+        error => unreachable::explain(error),
+    }
 }
 
 /// The charts whose name or description contains the text, by name: the newest release of each, or a prerelease if it has no

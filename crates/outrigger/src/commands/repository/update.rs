@@ -18,7 +18,13 @@ use crate::logging::LogFormat;
 use crate::printer::Printer;
 use crate::report::{HintExt as _, failure, note};
 
+const EXAMPLES: &str = "\
+Examples:
+  outrigger repository update
+  outrigger repository update stable --timeout 5m";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Names of the repositories [default: all]
     names: Vec<String>,
