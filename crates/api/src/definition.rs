@@ -52,6 +52,13 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
                 &format!("{features}/hooks"),
                 &cluster::rules::hooks(),
             );
+            for timeout in ["hookTimeout", "delegation/properties/timeout"] {
+                add_rules(
+                    schema,
+                    &format!("{features}/{timeout}"),
+                    &cluster::rules::timeout(),
+                );
+            }
             let files = format!("{features}/files/items");
             add_rules(schema, &files, &cluster::rules::files());
         }),

@@ -1,12 +1,13 @@
 //! Executes attempts: finds the step and the machine, and turns outcomes into what is recorded.
 
 use outrigger_api::cluster::Cluster;
+use outrigger_api::hook::Hook;
 use outrigger_api::machine::{Machine, ProxyStatus};
 use outrigger_flow::{Attempt, Stopped};
 use outrigger_node::Tree;
 
-use crate::steps::{Report, task_of};
-use crate::{Effect, Outcome, Peers, Provider, Remote, Step, provider};
+use crate::steps::{Report, hook_result, task_of};
+use crate::{Effect, Outcome, Peers, Provider, Remote, Step, StepError, provider};
 
 /// What an attempt works with.
 #[derive(Debug, Clone, Copy)]
@@ -60,11 +61,27 @@ pub async fn stop(
         return Stopped::Canceled;
     }
     let task = task_of(cluster, attempt);
-    match remote.cancel(&task, &attempt.id()).await {
-        Ok(Outcome::Exited { code: 0, .. }) => Stopped::Ended(Ok(())),
-        Ok(Outcome::Exited { code, .. }) => Stopped::Ended(Err(format!("exited with code {code}"))),
-        Ok(Outcome::TimedOut { .. }) => Stopped::Ended(Err("timed out".to_owned())),
-        Ok(Outcome::Canceled | Outcome::Lost { .. }) => Stopped::Canceled,
-        Err(error) => Stopped::Unknown(error.to_string()),
-    }
+    let outcome = match remote.cancel(&task, &attempt.id()).await {
+        Ok(Outcome::Canceled | Outcome::Lost { .. }) => return Stopped::Canceled,
+        Ok(outcome) => outcome,
+        Err(error) => return Stopped::Unknown(error.to_string()),
+    };
+    let step = attempt.task.step;
+    // In the words of an attempt that was not stopped.
+    let result = match (Hook::of_step(step), outcome) {
+        (_, Outcome::Exited { code: 0, .. }) => Ok(()),
+        (Some(hook), outcome) => hook_result(hook.name, &outcome),
+        (None, Outcome::Exited { code, output }) => Err(StepError::Script {
+            what: step.to_owned(),
+            how: format!("exited with code {code}"),
+            output: output.text,
+        }),
+        (None, Outcome::TimedOut { after, output }) => Err(StepError::Script {
+            what: step.to_owned(),
+            how: format!("did not end within {after:?}"),
+            output: output.text,
+        }),
+        (None, Outcome::Canceled | Outcome::Lost { .. }) => return Stopped::Canceled,
+    };
+    Stopped::Ended(result.map_err(|error| error.to_string()))
 }

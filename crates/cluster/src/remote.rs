@@ -49,7 +49,9 @@ pub enum Outcome {
         code: i32,
         output: Output,
     },
+    /// It was ended after this timeout, which it began with.
     TimedOut {
+        after: Duration,
         output: Output,
     },
     Canceled,

@@ -160,10 +160,17 @@ fn idle_machine(machine: &Machine, is_idle: bool) -> MachineStatus {
     status
 }
 
-/// The record of a flow of which nothing is left to do: that a step failed or waits is what somebody else wrote.
+/// The record of a flow of which nothing is left to do: that a step failed or waits is what somebody else wrote, and so is
+/// everything about a flow that does not exist.
 fn finished(flow: FlowStatus) -> FlowStatus {
     let Some(name) = FlowName::parse(&flow.name) else {
-        return flow;
+        return FlowStatus {
+            name: flow.name,
+            run: flow.run,
+            retry: flow.retry,
+            completed: flow.completed,
+            ..FlowStatus::default()
+        };
     };
     let mut record = from_status(&flow);
     record.tasks.retain(|_, task| task.state.is_finished());
@@ -523,6 +530,48 @@ mod tests {
         assert_eq!(status.phase, MachinePhase::Running);
         let kinds: Vec<&str> = status.conditions.iter().map(|it| &*it.kind).collect();
         assert_eq!(kinds, ["EnsurePreflight"]);
+    }
+
+    #[test]
+    fn an_edited_record_of_a_flow_says_nothing_about_a_cluster_that_is_idle() {
+        for (name, state) in [
+            ("ScaleUp", TaskState::Failed),
+            ("Edited", TaskState::Failed),
+            ("Edited", TaskState::Retrying),
+            ("", TaskState::Delegated),
+        ] {
+            let task = TaskStatus {
+                step: "EnsurePreflight".to_owned(),
+                state,
+                message: "edited".to_owned(),
+                ..TaskStatus::default()
+            };
+            let flow = FlowStatus {
+                name: name.to_owned(),
+                run: "2-ScaleUp".to_owned(),
+                tasks: vec![task],
+                step: Some("EnsurePreflight".to_owned()),
+                ..FlowStatus::default()
+            };
+            let mut machine = worker("w1", Some("1.30.0"));
+            machine.status.as_mut().unwrap().flow = Some(flow.clone());
+            let status = idle_machine(&machine, true);
+            assert_eq!(
+                (status.message.as_str(), status.phase),
+                ("", MachinePhase::Running)
+            );
+            assert_eq!(status.conditions, []);
+            let mut cluster = Cluster::new("c", ClusterSpec::default());
+            cluster.status.get_or_insert_default().flow = Some(flow);
+            machine.status = Some(status);
+            let status = idle(&cluster, &[&machine]);
+            assert_eq!(
+                (status.message.as_str(), status.phase),
+                ("", ClusterPhase::Running)
+            );
+            assert_eq!(status.conditions, []);
+            assert_eq!(status.flow.unwrap().step, None);
+        }
     }
 
     #[test]

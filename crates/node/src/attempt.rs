@@ -4,6 +4,7 @@
 //! folder of the machine. Whoever asks for the same id again gets the record, or waits for the command that still runs.
 
 mod request;
+mod script_name;
 
 use std::time::Duration;
 
@@ -12,10 +13,12 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 pub(crate) use self::request::IdleShell;
 use self::request::{Marker, Request};
+use self::script_name::without_script_names;
 use crate::answer::{self, TooLong};
 use crate::channel::Event;
 use crate::machine::Shell;
 use crate::output::Captured;
+use crate::preamble::Preamble;
 use crate::shell::quote;
 use crate::{Command, Machine, RunError};
 
@@ -77,8 +80,8 @@ impl AttemptId {
 pub enum AttemptOutcome {
     /// With an exit code; 128 plus the signal if a signal killed it.
     Exited { code: u32, output: Captured },
-    /// It was killed after its timeout.
-    TimedOut { output: Captured },
+    /// It was killed after this timeout, which it began with.
+    TimedOut { after: Duration, output: Captured },
     /// It was cancelled, or another attempt at the task began. It may not have started at all.
     Cancelled { output: Captured },
     /// The machine rebooted, or what supervised the attempt was killed. How far it got is not known.
@@ -93,7 +96,7 @@ impl AttemptOutcome {
     pub fn output(&self) -> &Captured {
         match self {
             Self::Exited { output, .. }
-            | Self::TimedOut { output }
+            | Self::TimedOut { output, .. }
             | Self::Cancelled { output }
             | Self::Lost { output } => output,
         }
@@ -152,19 +155,28 @@ impl Machine {
         attempt: &AttemptId,
         command: &Command,
     ) -> Result<AttemptOutcome, RunError> {
-        let deadline = Instant::now() + command.timeout + REPORT;
+        let begun = Instant::now();
+        let deadline = begun + command.timeout + REPORT;
+        let mut was_started = false;
         let mut delays = RECONNECT.iter().chain(std::iter::repeat(&RECONNECT[3]));
         loop {
             let mut is_started = false;
             let asking = self.ask(verb, attempt, command, &mut is_started);
             let result = timeout_at(deadline, asking).await;
+            was_started |= is_started;
             let timed_out = || {
-                if !is_started {
-                    return self.not_started(command.timeout + REPORT);
+                let elapsed = Duration::from_secs(begun.elapsed().as_secs());
+                if !was_started {
+                    return self.not_started(elapsed);
                 }
-                RunError::Timeout {
+                RunError::NotReported {
                     machine: self.name().to_owned(),
-                    timeout: command.timeout,
+                    elapsed,
+                    waiting_for: if is_started {
+                        "the command"
+                    } else {
+                        self.waits_for()
+                    },
                 }
             };
             match result.unwrap_or_else(|_| Err(timed_out())) {
@@ -197,7 +209,7 @@ impl Machine {
         *is_started = true;
         let answer = self.answer(&mut shell, &request.marker, command.capture);
         if let Ok(answer) = timeout(command.timeout, answer).await
-            && let Some(outcome) = answer?
+            && let Reply::Outcome(outcome) = answer?
         {
             self.keep(shell);
             return Ok(outcome);
@@ -205,43 +217,52 @@ impl Machine {
         drop(shell);
         let mut shell = self.send_in_extra(&request).await?;
         let answer = self.answer(&mut shell, &request.marker, command.capture);
-        answer.await?.ok_or_else(|| self.lost())
+        match answer.await? {
+            Reply::Outcome(outcome) => Ok(outcome),
+            Reply::OutputLeftOpen => Err(self.lost()),
+            Reply::Nothing(error) => Err(error),
+        }
     }
 
-    /// Reads an answer up to the marker. Nothing if the command has ended, and a process that it left behind keeps its output
-    /// open: to attach to the attempt ends that.
+    /// Reads an answer up to the marker.
     async fn answer(
         &self,
         shell: &mut Shell<'_>,
         marker: &Marker,
         capture: usize,
-    ) -> Result<Option<AttemptOutcome>, RunError> {
-        let mut answer = Answer::default();
+    ) -> Result<Reply, RunError> {
+        let mut answer = Answer::new(marker);
         while !answer.is_complete {
             let next = shell.events.next();
-            let event = match answer.drained_by.filter(|_| !answer.is_line_read) {
+            let drained_by = answer.drained_by.filter(|_| !answer.is_line_read);
+            let event = match answer.ended_by.or(drained_by) {
                 None => next.await,
                 Some(time) => match timeout_at(time, next).await {
                     Ok(event) => event,
-                    Err(_) => return Ok(None),
+                    Err(_) if answer.ended_by.is_some() => break,
+                    Err(_) => return Ok(Reply::OutputLeftOpen),
                 },
             };
             match event {
                 Event::Stdout(data) => {
                     let pushed = answer.push(&data, marker, capture);
-                    pushed.map_err(|_| answer.line.unexpected(self.name()))?;
+                    pushed.map_err(|_| answer::unexpected(self.name(), &answer.text()))?;
                 }
                 Event::Stderr(data) => answer.errors.push(&data, 2000),
-                Event::Ended(_) => answer.is_ended = true,
+                // What it left behind may keep the channel open.
+                Event::Ended(_) => answer.ended_by = Some(Instant::now() + DRAIN),
                 Event::Refused | Event::Closed => break,
             }
         }
         // The answer may be cut off. Asking again is harmless.
-        if !answer.is_complete && !answer.is_ended {
+        if !answer.is_complete && answer.ended_by.is_none() {
             return Err(self.lost());
         }
         if !answer.is_complete {
             answer.release(answer.held_back.len(), capture);
+        }
+        if answer.line.bytes().is_empty() {
+            return Ok(Reply::Nothing(answer.nothing(self.name())));
         }
         if answer.is_complete && !answer.is_outcome() {
             // Messages may arrive after the marker.
@@ -254,7 +275,7 @@ impl Machine {
                 }
             }
         }
-        answer.outcome(self.name()).map(Some)
+        answer.outcome(self.name()).map(Reply::Outcome)
     }
 
     /// The shell text of a request.
@@ -308,9 +329,23 @@ fn key(text: &str) -> String {
         .collect()
 }
 
+/// What a shell that was asked about an attempt does.
+#[derive(Debug)]
+enum Reply {
+    Outcome(AttemptOutcome),
+    /// The command has ended, and a process that it left behind keeps its output open: to attach to the attempt ends that.
+    OutputLeftOpen,
+    /// It ended without an answer. The command may have killed it.
+    Nothing(RunError),
+}
+
 /// What the machine answers: a line, and the output of the command.
 #[derive(Debug)]
 struct Answer {
+    /// What is printed before the line, until it begins.
+    preamble: Option<Preamble>,
+    /// The beginning of that.
+    printed: String,
     line: answer::Answer,
     is_line_read: bool,
     /// Until when all output is expected, once the command has ended.
@@ -323,12 +358,15 @@ struct Answer {
     errors: Captured,
     /// Whether the marker was read.
     is_complete: bool,
-    is_ended: bool,
+    /// Until when the rest is expected, once the shell has ended.
+    ended_by: Option<Instant>,
 }
 
-impl Default for Answer {
-    fn default() -> Self {
+impl Answer {
+    fn new(marker: &Marker) -> Self {
         Self {
+            preamble: Some(Preamble::until(marker.text())),
+            printed: String::new(),
             line: answer::Answer::new(MAX_LINE),
             is_line_read: false,
             drained_by: None,
@@ -337,29 +375,38 @@ impl Default for Answer {
             skipped: 1,
             errors: Captured::default(),
             is_complete: false,
-            is_ended: false,
+            ended_by: None,
         }
     }
-}
 
-impl Answer {
     fn push(&mut self, data: &[u8], marker: &Marker, capture: usize) -> Result<(), TooLong> {
         let mut data = data;
         while !self.is_line_read && !data.is_empty() {
+            if let Some(preamble) = &mut self.preamble {
+                let Some(start) = preamble.skip(data)? else {
+                    return Ok(());
+                };
+                self.printed = preamble.text();
+                self.preamble = None;
+                data = data.get(start..).unwrap_or_default();
+                continue;
+            }
             let end = data.iter().position(|byte| *byte == b'\n');
             let (line, rest) = data.split_at(end.unwrap_or(data.len()));
             self.line.push(line)?;
             if end.is_none() {
                 return Ok(());
             }
-            if self.line.bytes().is_empty() && self.drained_by.is_none() {
+            if self.line.bytes() == b"=" && self.drained_by.is_none() {
                 self.drained_by = Some(Instant::now() + DRAIN);
+                self.line = answer::Answer::new(MAX_LINE);
+                self.preamble = Some(Preamble::until(marker.text()));
                 data = rest.get(1..).unwrap_or_default();
                 continue;
             }
             self.is_line_read = true;
-            if self.line.bytes() == marker.text() {
-                // The shell that was to answer was killed.
+            if self.line.bytes().is_empty() {
+                // The end of an answer. The shell that was to answer was killed.
                 self.is_complete = true;
                 return Ok(());
             }
@@ -381,16 +428,42 @@ impl Answer {
         self.output.push(output, capture);
     }
 
+    /// What was read so far, for errors.
+    fn text(&self) -> String {
+        match &self.preamble {
+            Some(preamble) => preamble.text(),
+            None if self.line.bytes().is_empty() => self.printed.clone(),
+            None => self.line.text(),
+        }
+    }
+
+    /// The error about an answer without a line.
+    fn nothing(&self, machine: &str) -> RunError {
+        let answer = format!("{}{}", self.text(), self.errors.text());
+        if answer.trim().is_empty() {
+            let machine = machine.to_owned();
+            return RunError::NoAnswer { machine };
+        }
+        answer::unexpected(machine, &answer)
+    }
+
+    /// The line without the sign that it begins with.
+    fn line(&self) -> String {
+        let line = self.line.text();
+        line.strip_prefix('=').unwrap_or(&line).to_owned()
+    }
+
     /// Whether it says how the attempt ended.
     fn is_outcome(&self) -> bool {
-        let line = self.line.text();
+        let line = self.line();
         let word = line.split(' ').next().unwrap_or_default();
         ["exited", "timeout", "ended", "lost"].contains(&word)
     }
 
     fn outcome(self, machine: &str) -> Result<AttemptOutcome, RunError> {
-        let line = self.line.text();
+        let line = self.line();
         let mut output = self.output;
+        output.head = without_script_names(&output.head);
         let mut words = line.split(' ');
         let outcome = words.next().unwrap_or_default();
         let code = words.next().and_then(|code| code.parse().ok());
@@ -398,18 +471,18 @@ impl Answer {
             .next()
             .and_then(|n| n.parse::<u64>().ok())
             .unwrap_or(0);
+        let limit = words.next().and_then(|seconds| seconds.parse().ok());
         match (outcome, code) {
             ("exited", Some(code)) => Ok(AttemptOutcome::Exited { code, output }),
-            ("timeout", _) => Ok(AttemptOutcome::TimedOut { output }),
+            ("timeout", _) => Ok(AttemptOutcome::TimedOut {
+                after: Duration::from_secs(limit.unwrap_or_default()),
+                output,
+            }),
             ("ended", _) => Ok(AttemptOutcome::Cancelled { output }),
             ("lost", _) => Ok(AttemptOutcome::Lost { output }),
             ("state", _) => Err(RunError::State {
                 machine: machine.to_owned(),
-                message: format!(
-                    "{}: {}",
-                    line.strip_prefix("state ").unwrap_or_default(),
-                    self.errors.text().trim()
-                ),
+                message: line.strip_prefix("state ").unwrap_or_default().to_owned(),
             }),
             _ => {
                 let answer = format!("{line}{}", self.errors.text());

@@ -4,8 +4,8 @@
 #
 # Nothing on the machine waits for the timeout. An attempt that is overdue is ended by whoever attaches to it, and before
 # any other attempt runs.
-# Prints an empty line when the script has ended, if this shell started it, then "outcome code dropped" and the captured
-# output, or "state" and a message, with details on stderr.
+# Prints "=" when the script has ended, if this shell started it, then "=outcome code dropped timeout" and the captured
+# output, or "=state" and a message. Each of these lines begins with $m, which nothing else does that is printed.
 #
 # The record of an attempt is one file. Whoever creates it has claimed the attempt. Its lines are the outcome, which is
 # overwritten, the supervisor, and the session of the script. The other files of the attempt have the same name and
@@ -14,45 +14,65 @@ attempt() {
   umask 077
   state=${1:-${HOME:-/}/.outrigger}/attempts task=$2 f=$2.$3 seconds=$4 verb=$5 starter=$6 script=$7
   any=????????????????????????????????
-  [ -d "$state" ] || mkdir -p "$state" || { fail "cannot create $state"; return; }
-  cd "$state" && [ -O . ] || { fail "$state belongs to another user"; return; }
+  [ -d "$state" ] || why=$(mkdir -p "$state" 2>&1) || { fail "cannot create $state: ${why##*: }"; return; }
+  cd "$state" 2>/dev/null || { fail "cannot enter $state"; return; }
+  [ -O . ] || { fail "$state belongs to another user"; return; }
   read -r now </proc/sys/kernel/random/boot_id
   if [ ! -f "$f" ]; then
-    printf '%s\n' "$script" >"$f.script.$$" || { fail "cannot write to $state"; return; }
+    { printf '%s\n' "$script" >"$f.script.$$"; } 2>/dev/null || { rm -f "$f.script.$$"; cannot_write; return; }
     (supervise "$f.script.$$") 9>&1 </dev/null >/dev/null &
     wait $!
-    [ -f "$f" ] || { fail "cannot write to $state"; return; }
+    [ -f "$f" ] || { cannot_write; return; }
   fi
   # Whoever claimed it is about to write the record, or was killed before.
   [ -s "$f" ] || sleep 1
   # Another connection started it.
+  left=
   while ! has_ended "$f" && [ "$boot" = "$now" ] && is_alive "$pid" "$start"; do
-    if [ "$verb" = cancel ]; then kill -s TERM "$pid" 2>/dev/null
-    elif is_overdue; then kill -s USR1 "$pid" 2>/dev/null
-    elif has_left_output_open; then kill -s USR2 "$pid" 2>/dev/null
+    if [ "$verb" = cancel ]; then signal_supervisor TERM
+    elif has_left_output_open; then
+      # It is still read, unless that takes this long.
+      [ -n "$left" ] && signal_supervisor USR2 || { left=yes; sleep 0.3 2>/dev/null && continue; }
+    elif is_overdue; then signal_supervisor USR1
     fi
     sleep 1
   done
   if ! has_ended "$f"; then
     # The supervisor was killed, or the machine rebooted.
+    lose "$f" || { fail "what the command left running does not end"; return; }
     outcome=lost code=0
-    kill_session "$f"
   fi
+  case $outcome in
+    blocked) fail "what an earlier attempt left running does not end"; return ;;
+    unwritable) cannot_write; return ;;
+  esac
   dropped=0; { read -r dropped <"$f.dropped"; } 2>/dev/null
   last=0; { read -r last <"$f.last"; } 2>/dev/null
-  echo "$outcome $code $dropped"
+  echo "$m=$outcome $code $dropped $limit"
   [ -s "$f.out.0" ] || return 0
   set -- "$f.out.0"
   [ "$last" -gt 1 ] && set -- "$@" "$f.out.$((last - 1))"
   [ "$last" -gt 0 ] && set -- "$@" "$f.out.$last"
   cat "$@"
 }
-fail() { echo "state $*"; }
+fail() { echo "$m=state $*"; }
+# Shells do not tell why a write fails. The first line of dd does.
+cannot_write() {
+  why=$(dd if=/dev/zero of="probe.$$" bs=65536 count=1 2>&1) && why=
+  rm -f "probe.$$"
+  why=${why%%"
+"*}
+  fail "cannot write to $state${why:+: ${why##*: }}"
+}
 start_of() { { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null && start_in_stat; }
-start_in_stat() { stat=${stat##*) } && set -- $stat && began=${20}; }
+start_in_stat() { stat=${stat##*) } && set -- $stat && condition=$1 parent=$2 session=$4 began=${20}; }
 # Compares the time since the supervisor began, in ticks since boot, with the timeout.
 is_overdue() { [ -n "$limit" ] && read -r up rest </proc/uptime && [ $((${up%.*} - start / 100)) -ge "$limit" ]; }
-is_alive() { [ -n "$1" ] && start_of "$1" && [ "$began" = "$2" ]; }
+is_alive() { [ -n "$1" ] && start_of "$1" && [ "$began" = "$2" ] && ! is_zombie; }
+# A process that has ended stays until its parent notices, which may have been stopped.
+is_zombie() { case $condition in [ZX]) ;; *) return 1 ;; esac; }
+# Whoever stopped the supervisor does not keep it from acting.
+signal_supervisor() { kill -s "$1" "$pid" 2>/dev/null; kill -s CONT "$pid" 2>/dev/null; }
 # Reads the record of an attempt.
 has_ended() {
   outcome=running pid= start= boot= limit=
@@ -62,10 +82,48 @@ has_ended() {
 has_left_output_open() {
   { read -r group && read -r group && read -r group since; } <"$f" && [ -n "$since" ] && ! is_alive "$group" "$since"
 }
-kill_session() {
-  [ "$boot" = "$now" ] && { read -r group && read -r group && read -r group since; } <"$1" && is_alive "$group" "$since" &&
-    signal_session KILL "$group"
+# Ends what a supervisor that was killed left running, and records the loss. Fails if something does not end.
+lose() {
+  [ "$boot" != "$now" ] || [ -z "$pid" ] || end_remains "$1" || return
+  [ -z "$pid" ] || {
+    printf '%-15s\n' "lost 0" 1<>"$1"
+    for p in "$1".script.*; do true >"$p"; done
+  } 2>/dev/null
+  :
 }
+# Kills the processes of an attempt whose record was read, and waits until they are gone. The session is known to be that of
+# the attempt if its leader still runs, if $2 says so, or if it has a process with the name of the attempt.
+end_remains() {
+  group= since= is_own=$2
+  { read -r group && read -r group && read -r group since; } <"$1"
+  [ -z "$since" ] || ! is_alive "$group" "$since" || is_own=yes
+  ancestors= p=$$
+  while start_of "$p"; do ancestors="$ancestors $p " p=$parent; done
+  for try in 1 2 3 4 5 6 7 8 9 10; do
+    find_remains "$1"
+    [ -n "$remains" ] || return 0
+    kill -s KILL $remains 2>/dev/null
+    sleep 0.1 2>/dev/null || sleep 1
+  done
+  return 1
+}
+# The processes of its session, and those with its name in their environment, which may have made sessions of their own. Not
+# SSH servers that it started: this shell may depend on them.
+find_remains() {
+  remains=
+  for p in /proc/[0-9]*; do
+    { IFS= read -r stat <"$p/stat"; } 2>/dev/null || continue
+    case $stat in *'(sshd'*|*'(dropbear'*) continue ;; esac
+    start_in_stat && ! is_zombie && [ "$began" -ge "$start" ] || continue
+    if [ "$session" = "$group" ] && [ -n "$is_own" ]; then :
+    elif ! is_named "$1"; then continue
+    elif [ "$session" = "$group" ]; then is_own=yes
+    else case $ancestors in *" ${p#/proc/} "*) continue ;; esac
+    fi
+    remains="$remains ${p#/proc/}"
+  done
+}
+is_named() { tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "OUTRIGGER_RUN=$state/$1"; }
 # Signals a session: programs such as timeout make process groups of their own.
 signal_session() {
   for p in /proc/[0-9]*; do
@@ -79,23 +137,28 @@ signal_session() {
 # the task, runs the script in a session of its own with bounded output, and records how it ended.
 supervise() {
   script=$1
-  { IFS= read -r stat; } </proc/self/stat && me=${stat%% *} && start_in_stat && my_start=$began || exit 1
+  { IFS= read -r stat; } </proc/self/stat && me=${stat%% *} && start_in_stat || exit 1
   set -C
+  exec 2>/dev/null
   true >"$f" || { set +C; true >"$script"; exit 1; }
   set +C
   printf '%-15s\n%s\n' running "$me $began $now $seconds" 1<>"$f" || { rm -f "$f" "$script"; exit 1; }
-  exec 2>/dev/null
   [ "$verb" = cancel ] && { record "ended 0"; exit; }
   ending=exited child=
   trap 'end ended' TERM
   trap 'end timeout' USR1
   trap : USR2 PIPE
   end_others
-  open_pipe && [ "$ending" = exited ] || { record "$ending 126"; exit; }
+  [ "$ending" != timeout ] || ending=blocked
+  [ "$ending" != exited ] || open_pipe || ending=unwritable
+  [ "$ending" = exited ] || { record "$ending 126"; exit; }
   collect <&7 9>&- &
   collector=$!
-  $starter "$PWD/$script" >&8 2>&1 7<&- 8>&- 9>&- </dev/null &
+  export OUTRIGGER_RUN="$state/$f"
+  # Descriptors of the SSH server and of the files that shells read at their start are closed too.
+  $starter "$PWD/$script" >&8 2>&1 3<&- 4<&- 5<&- 6<&- 7<&- 8>&- 9>&- </dev/null &
   child=$!
+  unset OUTRIGGER_RUN
   exec 7<&- 8>&-
   start_of $child && echo "$child $began" >>"$f"
   [ "$ending" = exited ] || stop
@@ -104,7 +167,13 @@ supervise() {
     result=$?
     kill -s 0 $child || break
   done
-  [ "$ending" = exited ] || signal_session KILL $child
+  # Some shells notice the end of a child while a signal interrupts the waiting: then that was the signal.
+  [ $result -le 128 ] || { wait $child; again=$?; [ $again = 127 ] || result=$again; }
+  # A signal may have killed the shell that waits for the command, and not the command.
+  if [ "$ending" != exited ] || [ $result -gt 128 ] && [ $result -le 192 ]; then
+    has_ended "$f"
+    until end_remains "$f" yes; do :; done
+  fi
   drain
   record "$ending $result"
   true >"$script"
@@ -119,6 +188,8 @@ lead_session() {
 record() { printf '%-15s\n' "$1" 1<>"$f"; }
 end() {
   [ "$ending" = exited ] || return
+  # It may have ended while this shell was stopped.
+  [ -z "$child" ] || { start_of $child && ! is_zombie; } || return
   ending=$1
   [ -z "$child" ] || stop
 }
@@ -135,10 +206,11 @@ end_others() {
     [ "$other" = "$f" ] && continue
     has_ended "$other" || case $other in "$task".*) ;; *) is_overdue ;; esac || continue
     while ! has_ended "$other" && [ "$boot" = "$now" ] && is_alive "$pid" "$start"; do
-      kill -s TERM "$pid"
+      [ "$ending" = exited ] || return
+      signal_supervisor TERM
       sleep 1
     done
-    has_ended "$other" || kill_session "$other"
+    has_ended "$other" || lose "$other" || ending=blocked
   done
 }
 # A pipe from descriptor 8 to 7: that of a here-document, or a named one where the shell uses files for those.
@@ -170,7 +242,7 @@ collect() {
 }
 # A process that the script left behind may keep the output open. Whoever waits for the attempt ends this, by attaching to it.
 drain() {
-  echo >&9
+  echo "$m=" >&9
   wait $collector
 }
 # Keeps the latest attempts at the task, and what is less than a month old.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::local::LocalEvents;
+use crate::ssh::Spare;
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +77,7 @@ pub(crate) fn ssh(channel: russh::Channel<russh::client::Msg>) -> (Input, Events
         channel: read,
         early: None,
         is_closed,
+        spare: None,
     };
     (input, events)
 }
@@ -141,11 +143,25 @@ pub(crate) enum Events {
         /// An event that arrived before the server confirmed the command.
         early: Option<Event>,
         is_closed: IsClosed,
+        /// The connection, if nothing else uses it.
+        spare: Option<Spare>,
     },
     Local(Box<LocalEvents>),
 }
 
 impl Events {
+    /// Keeps a connection open until these events are dropped.
+    pub(crate) fn keep_open(&mut self, connection: Spare) {
+        if let Self::Ssh { spare, .. } = self {
+            *spare = Some(connection);
+        }
+    }
+
+    /// Whether the shell has a connection of its own.
+    pub(crate) fn has_spare(&self) -> bool {
+        matches!(self, Self::Ssh { spare: Some(_), .. })
+    }
+
     /// Waits until the server has answered the request to run the command. Returns `false` if it closed the channel
     /// instead: the command does not run. Cancel safe.
     pub(crate) async fn is_started(&mut self) -> bool {
@@ -154,6 +170,7 @@ impl Events {
             channel,
             early,
             is_closed,
+            ..
         } = self
         else {
             return true;
@@ -181,6 +198,7 @@ impl Events {
                 channel,
                 early,
                 is_closed,
+                ..
             } => {
                 if let Some(event) = early.take() {
                     return event;

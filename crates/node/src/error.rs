@@ -98,6 +98,18 @@ pub enum RunError {
         timeout: Duration,
         waiting_for: &'static str,
     },
+    /// A command that survives its connection may still run.
+    #[error(
+        "{machine} did not report how a command ended within {elapsed:?}: waiting for {waiting_for}"
+    )]
+    NotReported {
+        machine: String,
+        elapsed: Duration,
+        waiting_for: &'static str,
+    },
+    /// A shell was killed before it answered.
+    #[error("the shell on {machine} that was to report how a command ended was killed")]
+    NoAnswer { machine: String },
     /// The process group was killed.
     #[error("the command on {machine} did not end within {timeout:?}")]
     Timeout { machine: String, timeout: Duration },
@@ -110,8 +122,8 @@ pub enum RunError {
     UnexpectedAnswer { machine: String, answer: String },
     #[error("failed to start a shell on this machine")]
     Start(#[source] std::io::Error),
-    /// The state folder of the machine cannot be written to, or a program is missing.
-    #[error("{machine} cannot record what runs: {message}")]
+    /// The state folder of the machine cannot be written to, or an earlier attempt cannot be ended.
+    #[error("{machine} cannot run a command: {message}")]
     State { machine: String, message: String },
 }
 

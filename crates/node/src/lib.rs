@@ -57,6 +57,7 @@ mod host_key;
 mod local;
 mod machine;
 mod output;
+mod preamble;
 mod privilege;
 mod run;
 mod secret;

@@ -7,15 +7,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{OnceCell, SemaphorePermit};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, unexpected};
 use crate::attempt::IdleShell;
 use crate::channel::{Event, Events, Input};
+use crate::preamble::Preamble;
 use crate::privilege::{PROBE, Privilege, unlocked};
 use crate::shell::{Program, READY};
-use crate::ssh::{Connection, ExecError};
+use crate::ssh::{Connection, ExecError, Purpose};
 use crate::{ConnectError, Connector, HostKey, RunError, Target, local};
 
-/// The longest answer of the probe: messages of a login shell may precede it.
+/// The longest answer of the probe.
 const MAX_PROBE: usize = 16 * 1024;
 
 /// A machine over SSH, or the local one. Cheap to clone; all clones share one connection, which is opened when it is
@@ -185,12 +186,16 @@ impl Machine {
     ) -> Result<Shell<'a>, RunError> {
         let privilege = self.privilege().await?;
         drop(self.idle_shell().take());
+        let purpose = match channel {
+            Some(_) => Purpose::Work,
+            None => Purpose::Control,
+        };
         let line = privilege.command_line(program.loader());
         let program = Bytes::from(program.encode()?);
         let (input, events) = match privilege.password_line() {
-            None => self.exec(&line, program).await?,
+            None => self.exec(&line, program, purpose).await?,
             Some(password) => {
-                let (mut input, mut events) = self.exec(&line, password).await?;
+                let (mut input, mut events) = self.exec(&line, password, purpose).await?;
                 unlocked(self.name(), &mut input, &mut events).await?;
                 // If the shell does not read it, the events tell why.
                 let _ = input.send(format!("{READY}\n").into()).await;
@@ -206,7 +211,12 @@ impl Machine {
     }
 
     /// Runs a command line, and sends the beginning of its input.
-    async fn exec(&self, command: &str, data: Bytes) -> Result<(Input, Events), RunError> {
+    async fn exec(
+        &self,
+        command: &str,
+        data: Bytes,
+        purpose: Purpose,
+    ) -> Result<(Input, Events), RunError> {
         let connection = match &self.inner.transport {
             Transport::Local => {
                 let (mut input, events) = local::exec(command).map_err(RunError::Start)?;
@@ -216,7 +226,7 @@ impl Machine {
             }
             Transport::Ssh(connection) => connection,
         };
-        let started = connection.exec(command, &data).await;
+        let started = connection.exec(command, &data, purpose).await;
         started.map_err(|error| match error {
             ExecError::Connect(error) => error.into(),
             ExecError::Refused => RunError::Refused {
@@ -245,17 +255,27 @@ impl Machine {
     }
 
     async fn probe(&self) -> Result<String, RunError> {
-        let probe = Program::WithInput(PROBE);
+        let mut preamble = Preamble::until_random();
+        let probe = format!("printf %s {}\n{PROBE}", preamble.marker());
+        let probe = Program::WithInput(&probe);
         let line = Privilege::Direct { is_root: false }.command_line(probe.loader());
         let probe = Bytes::from(probe.encode()?);
-        let (mut input, mut events) = self.exec(&line, probe).await?;
+        // Others wait for it.
+        let (mut input, mut events) = self.exec(&line, probe, Purpose::Control).await?;
         input.end().await;
         let mut answer = Answer::new(MAX_PROBE);
-        let mut is_ended = false;
+        let (mut is_ended, mut is_answer) = (false, false);
         loop {
             match events.next().await {
                 Event::Stdout(data) => {
-                    let pushed = answer.push(&data);
+                    let mut start = Some(0);
+                    if !is_answer {
+                        let skipped = preamble.skip(&data);
+                        start = skipped.map_err(|_| unexpected(self.name(), &preamble.text()))?;
+                    }
+                    is_answer |= start.is_some();
+                    let answered = start.and_then(|start| data.get(start..));
+                    let pushed = answer.push(answered.unwrap_or_default());
                     pushed.map_err(|_| answer.unexpected(self.name()))?;
                 }
                 Event::Stderr(_) => {}
@@ -266,19 +286,26 @@ impl Machine {
         if !is_ended && answer.bytes().is_empty() {
             return Err(self.lost());
         }
+        if !is_answer {
+            return Err(unexpected(self.name(), &preamble.text()));
+        }
         Ok(answer.text())
     }
 
     /// A command could not be started in time.
     pub(crate) fn not_started(&self, timeout: Duration) -> RunError {
-        let waiting_for = match &self.inner.transport {
-            Transport::Ssh(connection) => connection.progress().last(),
-            Transport::Local => "a shell",
-        };
         RunError::NotStarted {
             machine: self.name().to_owned(),
             timeout,
-            waiting_for,
+            waiting_for: self.waits_for(),
+        }
+    }
+
+    /// What is waited for before a command runs.
+    pub(crate) fn waits_for(&self) -> &'static str {
+        match &self.inner.transport {
+            Transport::Ssh(connection) => connection.progress().last(),
+            Transport::Local => "a shell",
         }
     }
 

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, unexpected};
 use crate::channel::{Event, Events, Input};
+use crate::preamble::Preamble;
 use crate::shell::READY;
 use crate::{ConnectError, RunError, Secret};
 
@@ -97,12 +98,16 @@ pub(crate) async fn unlocked(
     input: &mut Input,
     events: &mut Events,
 ) -> Result<(), RunError> {
-    let (mut answer, mut message) = (Answer::new(MAX_ANSWER), Answer::new(MAX_ANSWER));
-    while answer.bytes().len() <= READY.len() {
+    let mut preamble = Preamble::until(format!("{READY}\n"));
+    let mut message = Answer::new(MAX_ANSWER);
+    loop {
         match events.next().await {
             Event::Stdout(data) => {
-                let pushed = answer.push(&data);
-                pushed.map_err(|_| answer.unexpected(machine))?;
+                let skipped = preamble.skip(&data);
+                let skipped = skipped.map_err(|_| unexpected(machine, &preamble.text()))?;
+                if skipped.is_some() {
+                    return Ok(());
+                }
             }
             Event::Stderr(data) => {
                 // The text may be split.
@@ -117,9 +122,6 @@ pub(crate) async fn unlocked(
             Event::Closed | Event::Refused => break,
             Event::Ended(_) => input.end().await,
         }
-    }
-    if answer.bytes().strip_suffix(b"\n") == Some(READY.as_bytes()) {
-        return Ok(());
     }
     let message = message.text().trim().to_owned();
     let machine = machine.to_owned();

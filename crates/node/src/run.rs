@@ -11,6 +11,7 @@ use crate::answer::{self, Answer};
 use crate::channel::Event;
 use crate::machine::Shell;
 use crate::output::Captured;
+use crate::preamble::Preamble;
 use crate::shell::Program;
 use crate::{Command, Machine, Output, RunError, Status};
 
@@ -20,14 +21,14 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// The longest line with the group.
 const MAX_HEADER: usize = 100;
 
-/// Makes the shell the leader of a process group, and prints the group.
+/// Makes the shell the leader of a process group, and prints the group after a marker.
 const PREFIX: &str = r#"
 IFS= read -r s </proc/$$/stat; s=${s##*) }; set -- $s
 if [ "$3" != $$ ] && [ -z "$OUTRIGGER_PROGRAM" ]; then
   OUTRIGGER_PROGRAM=$(printf %b "$p"); export OUTRIGGER_PROGRAM
   exec setsid /bin/sh -c 'eval "$OUTRIGGER_PROGRAM"'
 fi
-unset OUTRIGGER_PROGRAM p; echo "$3"; set --
+unset OUTRIGGER_PROGRAM p; echo "$m$3"; unset m; set --
 "#;
 
 /// A piece of output while a command runs.
@@ -56,10 +57,11 @@ impl Machine {
             machine: self.name().to_owned(),
             timeout: command.timeout,
         };
-        let program = format!("{PREFIX}{}", command.program());
+        let preamble = Preamble::until_random();
+        let program = format!("m={}{PREFIX}{}", preamble.marker(), command.program());
         let started = timeout_at(deadline, self.start(Program::WithInput(&program))).await;
         let mut shell = started.map_err(|_| self.not_started(command.timeout))??;
-        let mut running = Running::new(self, command.capture);
+        let mut running = Running::new(self, preamble, command.capture);
         let run = running.finish(&mut shell, &command.input, &mut on_output);
         let result = timeout_at(deadline, run)
             .await
@@ -82,6 +84,8 @@ impl Machine {
 struct Running {
     machine: Machine,
     group: Option<u32>,
+    /// Until the marker is read.
+    preamble: Option<Preamble>,
     header: Answer,
     capture: usize,
     status: Option<Status>,
@@ -90,10 +94,11 @@ struct Running {
 }
 
 impl Running {
-    fn new(machine: &Machine, capture: usize) -> Self {
+    fn new(machine: &Machine, preamble: Preamble, capture: usize) -> Self {
         Self {
             machine: machine.clone(),
             group: None,
+            preamble: Some(preamble),
             header: Answer::new(MAX_HEADER),
             capture,
             status: None,
@@ -174,6 +179,17 @@ impl Running {
         if self.group.is_some() {
             return Ok(data);
         }
+        let mut data = data;
+        if let Some(preamble) = &mut self.preamble {
+            let skipped = preamble.skip(data);
+            let skipped =
+                skipped.map_err(|_| answer::unexpected(self.machine.name(), &preamble.text()))?;
+            let Some(start) = skipped else {
+                return Ok(&[]);
+            };
+            self.preamble = None;
+            data = data.get(start..).unwrap_or_default();
+        }
         let end = data.iter().position(|byte| *byte == b'\n');
         let (line, rest) = data.split_at(end.map_or(data.len(), |end| end + 1));
         let pushed = self.header.push(line);
@@ -194,7 +210,9 @@ impl Running {
         let status = self.status.take().ok_or_else(|| self.machine.lost())?;
         if self.group.take().is_none() {
             // No POSIX shell has read the program.
-            let answer = format!("{}{}", self.header.text(), self.stderr.text());
+            let printed = self.preamble.as_ref().map(Preamble::text);
+            let printed = printed.unwrap_or_else(|| self.header.text());
+            let answer = format!("{printed}{}", self.stderr.text());
             return Err(answer::unexpected(self.machine.name(), &answer));
         }
         Ok(Output {

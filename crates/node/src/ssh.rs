@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Connection (one for each machine) ─ connect: TCP or jump host → handshake, host key → authenticate ─→ Session
-//!        └─ exec: opens a channel; if the session is dead, connects again
+//!        └─ exec: opens a channel; if the session is dead, connects again; if it is full, on a further connection
 //! ```
 
 mod authenticate;
@@ -14,4 +14,4 @@ mod stream;
 
 pub use connection::{Connector, Settings, Target};
 
-pub(crate) use connection::{Connection, ExecError};
+pub(crate) use connection::{Connection, ExecError, Purpose, Spare};

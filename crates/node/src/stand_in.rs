@@ -192,8 +192,10 @@ impl StandIn {
             "ID=stand-in\nPRETTY_NAME=\"Outrigger stand-in\"\n",
         )?;
         fs_err::write(etc.join("shells"), "/bin/sh\n")?;
-        let id = fs_err::read_to_string("/proc/sys/kernel/random/uuid")?;
-        fs_err::write(etc.join("machine-id"), id.replace('-', ""))?;
+        if !etc.join("machine-id").exists() {
+            let id = fs_err::read_to_string("/proc/sys/kernel/random/uuid")?;
+            fs_err::write(etc.join("machine-id"), id.replace('-', ""))?;
+        }
         let shadow = format!("root:{HASH}:19000::::::\nadmin:{HASH}:19000::::::\n");
         fs_err::write(etc.join("shadow"), shadow)?;
         fs_err::set_permissions(etc.join("shadow"), std::fs::Permissions::from_mode(0o600))?;

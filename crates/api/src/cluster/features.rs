@@ -19,9 +19,9 @@ pub struct Features {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "hooks")]
     pub hooks: BTreeMap<String, String>,
-    /// Maximum duration of a hook. Defaults to 10m
+    /// Maximum duration of a hook, at most 8760h. Defaults to 10m
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = DURATION))]
+    #[schemars(regex(pattern = DURATION), length(max = 64))]
     pub hook_timeout: Option<String>,
     /// Maximum number of attempts at a hook. Defaults to 5
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,9 +72,9 @@ pub struct Delegation {
     /// Name of the operator, which waits are reported with
     #[schemars(length(min = 1, max = 253))]
     pub owner: String,
-    /// How long a delegated step may take. Defaults to 1h
+    /// How long a delegated step may take, at most 8760h. Defaults to 1h
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = DURATION))]
+    #[schemars(regex(pattern = DURATION), length(max = 64))]
     pub timeout: Option<String>,
 }
 

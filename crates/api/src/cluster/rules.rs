@@ -14,6 +14,14 @@ pub(crate) fn object() -> Vec<Rule> {
     )]
 }
 
+/// Rules of the maximum duration of a step.
+pub(crate) fn timeout() -> Vec<Rule> {
+    vec![Rule::new(
+        "duration(self) > duration('0s') && duration(self) <= duration('8760h')",
+        "must be greater than zero, and at most 8760h",
+    )]
+}
+
 /// Rules of `spec`. Rules with `oldSelf` are transition rules.
 pub(crate) fn spec() -> Vec<Rule> {
     vec![

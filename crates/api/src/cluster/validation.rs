@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use outrigger_apimachinery::syntax;
 use outrigger_gostd::semver::Version;
@@ -10,7 +11,7 @@ use super::{Cluster, ClusterType, Features};
 use crate::field_error::{FieldError, FieldErrors};
 use crate::hook::Hook;
 use crate::machine::check_access;
-use crate::step;
+use crate::{duration, step};
 
 mod paths;
 
@@ -169,9 +170,20 @@ fn check_hooks(features: &Features, errors: &mut FieldErrors) {
         }
     }
     let timeout = features.hook_timeout.as_deref();
-    errors.check_duration("spec.features.hookTimeout", timeout);
+    check_timeout("spec.features.hookTimeout", timeout, errors);
     if features.hook_attempts == Some(0) {
         errors.add("spec.features.hookAttempts", "must be at least 1");
+    }
+}
+
+/// A year, the maximum duration of a step.
+const MAX_TIMEOUT: Duration = Duration::from_hours(8760);
+
+fn check_timeout(field: &str, text: Option<&str>, errors: &mut FieldErrors) {
+    errors.check_duration(field, text);
+    let timeout = text.and_then(duration::parse);
+    if timeout.is_some_and(|timeout| timeout > MAX_TIMEOUT) {
+        errors.add(field, "must be at most 8760h");
     }
 }
 
@@ -195,7 +207,7 @@ fn check_steps(features: &Features, errors: &mut FieldErrors) {
     }
     if let Some(delegation) = &features.delegation {
         let timeout = delegation.timeout.as_deref();
-        errors.check_duration("spec.features.delegation.timeout", timeout);
+        check_timeout("spec.features.delegation.timeout", timeout, errors);
     }
 }
 

@@ -269,7 +269,9 @@ fn script(command: &Command) -> String {
     text.push_str(&format!(
         "export OUTRIGGER_CONTEXT=\"$0.context\"\n\
          trap 'true >\"$OUTRIGGER_CONTEXT\"' EXIT\ntrap 'exit 143' HUP INT TERM\n\
-         (umask 077; printf %s {} >\"$OUTRIGGER_CONTEXT\") || exit 125\n{}\nexit $?\n",
+         (umask 077; printf %s {} >\"$OUTRIGGER_CONTEXT\") 2>/dev/null || {{\n\
+         why=$(dd if=/dev/zero of=\"$OUTRIGGER_CONTEXT\" bs=65536 count=1 2>&1 | head -n 1)\n\
+         echo \"the context of the hook cannot be written: ${{why##*: }}\"; exit 125; }}\n{}\nexit $?\n",
         quote(&command.context),
         quote_all(words),
     ));
@@ -286,7 +288,8 @@ fn from_node(outcome: AttemptOutcome) -> Outcome {
             code: i32::try_from(code).unwrap_or(i32::MAX),
             output: converted(&output),
         },
-        AttemptOutcome::TimedOut { output } => Outcome::TimedOut {
+        AttemptOutcome::TimedOut { after, output } => Outcome::TimedOut {
+            after,
             output: converted(&output),
         },
         AttemptOutcome::Cancelled { .. } => Outcome::Canceled,
@@ -314,7 +317,9 @@ mod tests {
         let seed = [seed; 32];
         let server = outrigger_node::stand_in::Server::bind(address, &seed, password);
         let server = server.await.unwrap();
-        let task = tokio::spawn(async move { drop(server.serve().await) });
+        let task = tokio::spawn(async move {
+            server.serve().await;
+        });
         (address.port(), task)
     }
 
@@ -520,9 +525,10 @@ mod tests {
             timeout: Duration::from_secs(1),
         };
         let outcome = machine.run("task", "1", &command).await.unwrap();
-        let Outcome::TimedOut { output } = outcome else {
+        let Outcome::TimedOut { after, output } = outcome else {
             panic!("{outcome:?}");
         };
+        assert_eq!(after, Duration::from_secs(1));
         let (context, content) = output.text.split_once('\n').unwrap();
         assert!(content.starts_with("{'a': 1}\n"), "{content}");
         assert!(Path::new(context).starts_with(root.path()), "{context}");

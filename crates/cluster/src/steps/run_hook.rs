@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use outrigger_api::flow_status::HookStatus;
 use outrigger_api::hook::Hook;
 
-use super::{Effect, Report, Step, StepError, StepInput, StepPlan, digest, hook_timeout};
+use super::{Effect, Report, Step, StepError, StepInput, StepPlan, digest};
 use crate::hook_command::hook_command;
 use crate::{Outcome, Output};
 
@@ -44,7 +44,7 @@ impl RunHook {
         let empty = Output::default();
         let (exit_code, output) = match outcome {
             Outcome::Exited { code, output } => (Some(*code), output),
-            Outcome::TimedOut { output } | Outcome::Lost { output } => (None, output),
+            Outcome::TimedOut { output, .. } | Outcome::Lost { output } => (None, output),
             Outcome::Canceled => (None, &empty),
         };
         let (text, is_cut) = tail(&output.text, MAX_OUTPUT);
@@ -63,23 +63,23 @@ impl RunHook {
             ..Report::default()
         }
     }
+}
 
-    fn result(&self, effect: Effect<'_>, outcome: &Outcome) -> Result<(), StepError> {
-        let hook = self.0.name;
-        match outcome {
-            Outcome::Exited { code: 0, .. } => Ok(()),
-            Outcome::Exited { code, output } => Err(StepError::HookFailed {
-                hook,
-                code: *code,
-                output: tail(output.text.trim(), MAX_MESSAGE).0.to_owned(),
-            }),
-            Outcome::TimedOut { .. } => Err(StepError::HookTimedOut {
-                hook,
-                timeout: hook_timeout(&effect.cluster.spec.features),
-            }),
-            Outcome::Canceled => Err(StepError::HookCanceled { hook }),
-            Outcome::Lost { .. } => Err(StepError::HookLost { hook }),
-        }
+/// The result of a hook that ended.
+pub(crate) fn hook_result(hook: &'static str, outcome: &Outcome) -> Result<(), StepError> {
+    match outcome {
+        Outcome::Exited { code: 0, .. } => Ok(()),
+        Outcome::Exited { code, output } => Err(StepError::HookFailed {
+            hook,
+            code: *code,
+            output: tail(output.text.trim(), MAX_MESSAGE).0.to_owned(),
+        }),
+        Outcome::TimedOut { after, .. } => Err(StepError::HookTimedOut {
+            hook,
+            timeout: *after,
+        }),
+        Outcome::Canceled => Err(StepError::HookCanceled { hook }),
+        Outcome::Lost { .. } => Err(StepError::HookLost { hook }),
     }
 }
 
@@ -97,7 +97,7 @@ impl Step for RunHook {
         async move {
             match self.execute(effect).await {
                 Ok((script, outcome)) => {
-                    let result = self.result(effect, &outcome);
+                    let result = hook_result(self.0.name, &outcome);
                     (self.report(effect, script, &outcome), result)
                 }
                 Err(error) => (Report::default(), Err(error)),

@@ -8,6 +8,7 @@ use kube::api::{DynamicObject, PostParams};
 use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, ResourceExt as _};
+use outrigger_api::cluster::Cluster;
 use outrigger_api::compat::ForeignKind;
 use outrigger_api::plugin::Plugin;
 use outrigger_api::{compat, definitions};
@@ -93,6 +94,29 @@ async fn check_rules(client: &Client) -> anyhow::Result<()> {
             .replace("valid", &PostParams::default(), &changed)
             .await;
         ensure_rejected(replaced.err(), &format!("{field} is immutable"))?;
+    }
+    check_timeouts(client).await
+}
+
+/// Checks that hooks cannot have a timeout that no clock measures.
+async fn check_timeouts(client: &Client) -> anyhow::Result<()> {
+    let clusters: Api<Cluster> = Api::all(client.clone());
+    for (timeout, message) in [
+        ("0s", "must be greater than zero, and at most 8760h"),
+        ("8761h", "must be greater than zero, and at most 8760h"),
+        ("9999999999h", "spec.features.hookTimeout"),
+        ("soon", "spec.features.hookTimeout"),
+    ] {
+        let cluster = json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "a"},
+            "spec": {
+                "version": "1.0.0", "features": {"hookTimeout": timeout},
+                "machines": [{"ip": "10.0.0.1", "password": "eA=="}],
+            },
+        });
+        let cluster: Cluster = serde_json::from_value(cluster)?;
+        let created = clusters.create(&PostParams::default(), &cluster).await;
+        ensure_rejected(created.err(), message)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ mod attempts;
 mod commands;
 mod connections;
 mod copies;
+mod hostile_hooks;
 mod impostors;
 mod large;
 mod shells;

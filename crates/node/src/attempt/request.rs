@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! → the functions of attempt.sh, and the first request
-//! ← outcome, output, marker
+//! ← marker, outcome, output, marker
 //! → the next request, …
 //! ```
 
@@ -25,8 +25,9 @@ const SERVE: &str = r#"IFS= read -r s </proc/$$/stat; s=${s##*) }; set -- $s
 if [ "$4" = $$ ]; then eval "$p"; serve() { eval "$1" </dev/null; }
 else serve() { printf '%s\n%s\n' "$p" "$1" | setsid /bin/sh; }; fi"#;
 
-/// What follows an answer. Output cannot contain it, because nobody else knows it.
-#[derive(Debug)]
+/// What each line of an answer begins with, and what follows an answer. Output cannot contain it, because nobody else knows
+/// it.
+#[derive(Debug, Clone)]
 pub(super) struct Marker(String);
 
 impl Marker {
@@ -40,8 +41,8 @@ impl Marker {
     }
 
     /// Without the newlines around it.
-    pub(super) fn text(&self) -> &[u8] {
-        self.0.trim().as_bytes()
+    pub(super) fn text(&self) -> &str {
+        self.0.trim()
     }
 }
 
@@ -55,11 +56,9 @@ pub(super) struct Request {
 impl Request {
     pub(super) fn new(attempt: &str) -> Result<Self, NulByte> {
         let marker = Marker::random();
-        let text = format!(
-            "serve {}; printf '\\n%s\\n' {}",
-            quote(attempt),
-            marker.0.trim()
-        );
+        let word = marker.0.trim();
+        let attempt = quote(&format!("m={word}; {attempt}"));
+        let text = format!("serve {attempt}; printf '\\n%s\\n' {word}");
         Program::KeptOpen(&text).encode()?;
         Ok(Self { text, marker })
     }
@@ -115,14 +114,14 @@ impl Machine {
         self.start_extra(Program::KeptOpen(&program)).await
     }
 
-    /// Keeps a shell for the next request. Not without a place of its own, and not on a server that supports one channel at
-    /// a time.
+    /// Keeps a shell for the next request. Not without a place of its own, not on a connection of its own, and not on a server
+    /// that supports one channel at a time.
     pub(super) fn keep(&self, shell: Shell<'_>) {
         let places = shell
             .channel
             .as_ref()
             .map(tokio::sync::SemaphorePermit::num_permits);
-        if places == Some(1) {
+        if places == Some(1) && !shell.events.has_spare() {
             let Shell { input, events, .. } = shell;
             self.idle_shell().replace(IdleShell { input, events });
         }

@@ -3,21 +3,30 @@
 use crate::answer::{Answer, TooLong, unexpected};
 use crate::channel::{Event, Events};
 use crate::output::Captured;
+use crate::preamble::Preamble;
 use crate::{Machine, RunError};
 
 pub(super) struct Answers<'a> {
     machine: &'a Machine,
     events: &'a mut Events,
+    /// Until the marker is read.
+    preamble: Option<Preamble>,
     unread: Answer,
     errors: Captured,
 }
 
 impl<'a> Answers<'a> {
     /// Answers that are longer than `limit` are errors.
-    pub(super) fn new(machine: &'a Machine, events: &'a mut Events, limit: usize) -> Self {
+    pub(super) fn new(
+        machine: &'a Machine,
+        events: &'a mut Events,
+        preamble: Preamble,
+        limit: usize,
+    ) -> Self {
         Self {
             machine,
             events,
+            preamble: Some(preamble),
             unread: Answer::new(limit),
             errors: Captured::default(),
         }
@@ -52,7 +61,20 @@ impl<'a> Answers<'a> {
     async fn read(&mut self) -> Result<bool, RunError> {
         match self.events.next().await {
             Event::Stdout(data) => {
-                let pushed = self.unread.push(&data);
+                let start = match &mut self.preamble {
+                    Some(preamble) => {
+                        let skipped = preamble.skip(&data);
+                        let text = || unexpected(self.machine.name(), &preamble.text());
+                        skipped.map_err(|TooLong| text())?
+                    }
+                    None => Some(0),
+                };
+                let Some(start) = start else {
+                    return Ok(true);
+                };
+                self.preamble = None;
+                let answered = data.get(start..).unwrap_or_default();
+                let pushed = self.unread.push(answered);
                 pushed.map_err(|TooLong| self.unread.unexpected(self.machine.name()))?;
             }
             Event::Stderr(data) => self.errors.push(&data, 2000),
@@ -63,10 +85,12 @@ impl<'a> Answers<'a> {
     }
 
     fn unexpected(&self) -> RunError {
-        if self.errors.is_empty() {
+        let printed = self.preamble.as_ref().map(Preamble::text);
+        let answer = format!("{}{}", printed.unwrap_or_default(), self.errors.text());
+        if answer.is_empty() {
             return self.machine.lost();
         }
-        unexpected(self.machine.name(), &self.errors.text())
+        unexpected(self.machine.name(), &answer)
     }
 }
 

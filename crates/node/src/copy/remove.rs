@@ -27,11 +27,11 @@ impl Machine {
             &function("files", &files),
             REMOVE,
         ];
-        let mut shell = self.start_with_state(&program.concat()).await?;
+        let (mut shell, preamble) = self.start_with_state(&program.concat()).await?;
         let count = u32::try_from(folders.len() + files.len()).unwrap_or(u32::MAX);
         let limit = STALL + FILE_TIME * count;
         let message = {
-            let mut answers = Answers::new(self, &mut shell.events, MAX_MESSAGE);
+            let mut answers = Answers::new(self, &mut shell.events, preamble, MAX_MESSAGE);
             timeout(limit, answers.rest()).await
         };
         let Shell {

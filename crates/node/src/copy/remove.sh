@@ -1,6 +1,7 @@
 # Runs on a machine. Defined before: the functions files and folders, which run a command with those paths, folders with the
-# deepest first, the functions of trust.sh, and $state. Removes the files, and the folders that copies made, if they are
+# deepest first, the functions of trust.sh, $state, and $m, with which the answer begins. Removes the files, and the folders that copies made, if they are
 # empty.
+printf %s "$m"
 # Somebody who can replace a folder by a link could make root remove files elsewhere.
 found=$(folders foreign)
 [ -z "$found" ] || { echo "$found"; exit 0; }

@@ -14,6 +14,7 @@ use super::tree::{File, Tree, hexadecimal};
 use super::{CopyError, CopyReport, archive};
 use crate::channel::Input;
 use crate::machine::Shell;
+use crate::preamble::Preamble;
 use crate::shell::{Program, quote};
 use crate::{Machine, RunError};
 
@@ -31,8 +32,8 @@ pub(super) const FILE_TIME: Duration = Duration::from_millis(10);
 impl Machine {
     /// Makes the files of the machine those of the tree. Transfers only what differs; other files are left alone.
     pub async fn copy(&self, tree: &Tree) -> Result<CopyReport, CopyError> {
-        let mut shell = self.start_with_state(&program(tree)).await?;
-        let result = self.compare_and_transfer(tree, &mut shell).await;
+        let (mut shell, preamble) = self.start_with_state(&program(tree)).await?;
+        let result = self.compare_and_transfer(tree, &mut shell, preamble).await;
         let Shell {
             mut input, events, ..
         } = shell;
@@ -40,24 +41,31 @@ impl Machine {
         result
     }
 
-    /// Starts a program that knows the state folder, and reads data.
-    pub(super) async fn start_with_state(&self, program: &str) -> Result<Shell<'_>, RunError> {
+    /// Starts a program that knows the state folder and the marker of its answer, and reads data.
+    pub(super) async fn start_with_state(
+        &self,
+        program: &str,
+    ) -> Result<(Shell<'_>, Preamble), RunError> {
+        let preamble = Preamble::until_random();
+        let marker = preamble.marker();
         let starting = async {
             let state = quote(&self.state_folder().await?);
             let state = format!("state={state}; state=${{state:-${{HOME:-/}}/.outrigger}}");
-            let program = format!("{state}\n{program}");
+            let program = format!("m={marker} {state}\n{program}");
             self.start(Program::BeforeInput(&program)).await
         };
         let started = timeout(STALL, starting).await;
-        started.map_err(|_| self.not_started(STALL))?
+        let started = started.map_err(|_| self.not_started(STALL))??;
+        Ok((started, preamble))
     }
 
     async fn compare_and_transfer(
         &self,
         tree: &Tree,
         shell: &mut Shell<'_>,
+        preamble: Preamble,
     ) -> Result<CopyReport, CopyError> {
-        let mut answers = Answers::new(self, &mut shell.events, max_answer(tree));
+        let mut answers = Answers::new(self, &mut shell.events, preamble, max_answer(tree));
         let limit = comparison_time(tree);
         let answer = timeout(limit, answers.until_line("end")).await;
         let answer = answer.map_err(|_| CopyError::ComparisonTimeout {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use russh::Channel;
 use russh::client::Msg;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use super::progress::Progress;
@@ -19,6 +19,35 @@ const MAX_CHANNELS: u32 = 8;
 
 /// How often a server may refuse to open a channel or to run a command in it, with growing delays of two seconds in total.
 const MAX_REFUSALS: u32 = 20;
+
+/// Further connections to a machine whose server refuses another session on the first one (`MaxSessions` of sshd), for each
+/// purpose.
+const MAX_SPARES: usize = 2;
+
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Work,
+    /// It ends other commands, or asks about them: it waits for none.
+    Control,
+}
+
+impl Purpose {
+    /// How often a server may refuse to open a channel before another connection is opened.
+    const fn max_refusals(self) -> u32 {
+        match self {
+            Self::Work => 10,
+            Self::Control => 4,
+        }
+    }
+}
+
+/// A connection that one command has for itself. Dropping it closes the connection.
+#[derive(Debug)]
+pub(crate) struct Spare {
+    _session: Arc<Session>,
+    _permit: OwnedSemaphorePermit,
+}
 
 /// A machine, how to log in, and how to recognize it.
 #[derive(Debug, Clone)]
@@ -89,6 +118,8 @@ pub(crate) struct Connection {
     /// The key of the first session, which all later ones must present.
     host_key: Mutex<Option<HostKey>>,
     channels: Semaphore,
+    /// Places for connections of commands that work, and of those that control.
+    spares: [Arc<Semaphore>; 2],
 }
 
 #[derive(Debug, Default)]
@@ -107,6 +138,7 @@ impl Connection {
             progress: Progress::default(),
             host_key: Mutex::new(None),
             channels: Semaphore::new(MAX_CHANNELS as usize),
+            spares: [(); 2].map(|()| Arc::new(Semaphore::new(MAX_SPARES))),
         }
     }
 
@@ -179,14 +211,16 @@ impl Connection {
         Ok(opened)
     }
 
-    /// Runs a command line, and sends the beginning of its input. A session that turns out to be dead is replaced once.
+    /// Runs a command line, and sends the beginning of its input. A session that turns out to be dead is replaced once. If the
+    /// server refuses another channel, the command gets a connection of its own.
     pub(crate) async fn exec(
         &self,
         command: &str,
         input: &Bytes,
+        purpose: Purpose,
     ) -> Result<(Input, Events), ExecError> {
         let mut refusals = (1..=MAX_REFUSALS).map(|number| number * Duration::from_millis(10));
-        let mut losses = 0;
+        let (mut losses, mut unopened) = (0, 0);
         while losses < 2 {
             let session = self.session().await?;
             self.progress.waits_for("a shell");
@@ -201,6 +235,10 @@ impl Connection {
                 }
                 // Servers free the place of a channel some time after it was closed.
                 Ok(Err(russh::Error::ChannelOpenFailure(_))) => {
+                    unopened += 1;
+                    if unopened > purpose.max_refusals() {
+                        return self.exec_on_spare(command, input, purpose).await;
+                    }
                     let delay = refusals.next().ok_or(ExecError::Refused)?;
                     tokio::time::sleep(delay).await;
                 }
@@ -211,6 +249,39 @@ impl Connection {
             }
         }
         Err(ExecError::Lost)
+    }
+
+    /// Runs a command line on a connection that is closed with it.
+    async fn exec_on_spare(
+        &self,
+        command: &str,
+        input: &Bytes,
+        purpose: Purpose,
+    ) -> Result<(Input, Events), ExecError> {
+        let [work, control] = &self.spares;
+        let places = match purpose {
+            Purpose::Work => work,
+            Purpose::Control => control,
+        };
+        self.progress
+            .waits_for("the end of other commands on the machine");
+        let permit = Arc::clone(places).acquire_owned().await;
+        let permit = permit.map_err(|_| ExecError::Lost)?;
+        let session = self.connect().await?;
+        self.progress.waits_for("a shell");
+        let limit = self.settings().authentication_timeout;
+        let channel = match tokio::time::timeout(limit, session.open_channel()).await {
+            Ok(Ok(channel)) => channel,
+            Ok(Err(russh::Error::ChannelOpenFailure(_))) => return Err(ExecError::Refused),
+            Ok(Err(_)) | Err(_) => return Err(ExecError::Lost),
+        };
+        let started = start(channel, command, input).await?;
+        let (input, mut events) = started.ok_or(ExecError::Refused)?;
+        events.keep_open(Spare {
+            _session: session,
+            _permit: permit,
+        });
+        Ok((input, events))
     }
 
     async fn discard(&self, dead: &Arc<Session>) {

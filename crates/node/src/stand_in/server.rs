@@ -48,9 +48,17 @@ impl Server {
     }
 
     /// Serves connections, each in a task, for ever.
-    pub async fn serve(self) -> io::Result<()> {
+    pub async fn serve(self) -> ! {
         loop {
-            let (stream, _) = self.listener.accept().await?;
+            let stream = match self.listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Too many open files, for example. That passes.
+                    tracing::warn!(error = %error, "failed to accept a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
             let client = Client {
                 password: self.password.clone(),
                 channels: HashMap::new(),

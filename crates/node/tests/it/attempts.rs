@@ -162,9 +162,10 @@ async fn a_timeout_ends_the_attempt_on_the_machine() -> anyhow::Result<()> {
         .command("echo before; sleep 60")
         .timeout(Duration::from_secs(1));
     let outcome = fixture.run("1", &command).await?;
-    let AttemptOutcome::TimedOut { output } = outcome else {
+    let AttemptOutcome::TimedOut { after, output } = outcome else {
         panic!("{outcome:?}");
     };
+    assert_eq!(after, Duration::from_secs(1));
     assert_eq!(output.text(), "before\n");
     Ok(())
 }
@@ -386,5 +387,102 @@ async fn forgotten_attempts_leave_nothing_and_others_stay() -> anyhow::Result<()
         .machine
         .forget_attempts(&["other".to_owned()])
         .await?;
+    Ok(())
+}
+
+/// Shell text that signals the processes above the command: the shell that waits for it, its supervisor, and the shell that
+/// answers.
+fn signal_ancestors(signal: &str, skipped: usize, count: usize) -> String {
+    format!(
+        "p=$$; i=0; while [ $i -lt {} ]; do
+read -r stat </proc/$p/stat; set -- ${{stat##*) }}; p=$2; i=$((i + 1))
+[ $i -le {skipped} ] || kill -s {signal} $p; done",
+        skipped + count
+    )
+}
+
+#[tokio::test]
+async fn a_command_that_kills_its_supervisors_has_ended_before_the_next_attempt_begins()
+-> anyhow::Result<()> {
+    for (count, session) in [
+        (1, ""),
+        (2, ""),
+        (3, ""),
+        (1, "setsid"),
+        (2, "setsid"),
+        (3, "setsid"),
+    ] {
+        let fixture = Fixture::new();
+        let work = fixture.folder.path().join("work");
+        let beats = fixture.folder.path().join("beats");
+        let text = format!(
+            "#!/bin/bash\n{}\necho run >>{}\nexec {session} sh -c 'while echo beat >>{}; do sleep 0.01; done'\n",
+            signal_ancestors("KILL", 0, count),
+            fixture.marker(),
+            beats.display(),
+        );
+        fs_err::write(&work, text)?;
+        let command = Command::shell(format!("bash {}; exit $?", work.display()));
+        let outcome = fixture.run("1", &command).await?;
+        assert!(
+            matches!(
+                outcome,
+                AttemptOutcome::Lost { .. } | AttemptOutcome::Exited { code: 137, .. }
+            ),
+            "{count} {session}: {outcome:?}"
+        );
+        let beats = beats.display();
+        let still = format!("a=$(wc -l <{beats}); sleep 0.2; [ $a = $(wc -l <{beats}) ]");
+        let next = fixture.run("2", &Command::shell(still)).await?;
+        assert!(
+            next.is_success(),
+            "{count} {session}: the first attempt still runs"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_command_that_stops_its_supervisors_and_ends_has_not_timed_out() -> anyhow::Result<()> {
+    for count in [1, 2] {
+        let fixture = Fixture::new();
+        let stop = format!("{}; exit 3", signal_ancestors("STOP", 0, count));
+        let command = Command::shell(stop).timeout(Duration::from_secs(2));
+        let outcome = fixture.run("1", &command).await?;
+        assert!(
+            matches!(outcome, AttemptOutcome::Exited { code: 3, .. }),
+            "{count}: {outcome:?}"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_command_inherits_no_descriptor_of_its_supervisors() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    // The folder itself is open while it is listed.
+    let list = "for f in /proc/$$/fd/*; do [ -e $f ] && echo ${f##*/}; done";
+    let list = Command::new("sh", ["-c", list]);
+    let outcome = fixture.run("1", &list).await?;
+    // This process may have been started with others.
+    let inherited = fixture.machine.run(&list).await?.stdout.text();
+    let expected = inherited
+        .lines()
+        .filter(|number| number.len() > 1 || *number < "3");
+    let text = outcome.output().text();
+    assert_eq!(
+        text.lines().collect::<Vec<_>>(),
+        expected.collect::<Vec<_>>()
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_command_that_is_missing_is_named_and_the_script_that_runs_it_is_not()
+-> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let outcome = fixture.run("1", &Command::shell("/nope; exit $?")).await?;
+    let text = outcome.output().text();
+    assert!(text.starts_with("/nope: "), "{text}");
     Ok(())
 }

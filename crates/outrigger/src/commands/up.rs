@@ -23,6 +23,7 @@ use outrigger_simulate as simulate;
 use tokio::sync::Notify;
 
 use self::stand_ins::StandIns;
+pub(crate) use self::stand_ins::check as check_stand_ins;
 use super::cluster::file::Manifests;
 use super::listen::{self, parse_address};
 use super::plugin::file;

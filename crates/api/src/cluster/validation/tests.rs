@@ -195,6 +195,9 @@ fn versions_and_networks_are_checked() {
     check("spec.features.hookTimeout: must be greater", |spec| {
         spec["features"]["hookTimeout"] = json!("0s");
     });
+    check("spec.features.hookTimeout: must be at most 8760h", |spec| {
+        spec["features"]["hookTimeout"] = json!("8761h");
+    });
 }
 
 #[test]

@@ -78,7 +78,9 @@ impl Work {
         let (how, output) = match outcome {
             Outcome::Exited { code: 0, .. } => return Ok(()),
             Outcome::Exited { code, output } => (format!("exited with code {code}"), output),
-            Outcome::TimedOut { output } => (format!("did not end within {TIMEOUT:?}"), output),
+            Outcome::TimedOut { after, output } => {
+                (format!("did not end within {after:?}"), output)
+            }
             Outcome::Canceled => ("was canceled".to_owned(), crate::Output::default()),
             Outcome::Lost { output } => ("was interrupted".to_owned(), output),
         };

@@ -77,6 +77,52 @@ async fn the_example_runs_in_a_new_data_folder() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Kills the SSH server of a stand-in machine, which ends the machine.
+fn kill_server(listen: &str) -> anyhow::Result<()> {
+    let arguments = format!("\0machine\0stand-in\0--listen\0{listen}\0");
+    let mut processes = fs_err::read_dir("/proc")?.flatten();
+    let server = processes.find(|entry| {
+        let line = fs_err::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+        line.contains(&arguments)
+            && line.ends_with("--folder\0/etc/outrigger\0")
+            && !line.contains("/bin/sh")
+    });
+    let id = server.context("the machine has no server")?.file_name();
+    let id = rustix::process::Pid::from_raw(id.to_string_lossy().parse()?);
+    let id = id.context("the server has a process id")?;
+    Ok(rustix::process::kill_process(
+        id,
+        rustix::process::Signal::KILL,
+    )?)
+}
+
+#[tokio::test]
+async fn a_stand_in_machine_whose_server_dies_is_started_again_and_that_is_reported()
+-> anyhow::Result<()> {
+    let (example, port) = (example()?, free_port()?.to_string());
+    let args = ["--cluster", &example, "--stand-in-port", &port];
+    let up = Up::start(Up::context()?, &args).await?;
+    up.until_running("demo").await?;
+    kill_server(&format!("127.0.77.2:{port}"))?;
+    let log = up.context.directory().join("up.log");
+    let is_reported = |log: &str, what: &str| {
+        log.contains(&format!("the stand-in machine at 127.0.77.2:{port} {what}"))
+    };
+    let restarted = async {
+        while !is_reported(&fs_err::read_to_string(&log)?, "is running") {
+            pause().await;
+        }
+        anyhow::Ok(())
+    };
+    let restarted = tokio::time::timeout(TIMEOUT, restarted).await;
+    restarted.with_context(|| fs_err::read_to_string(&log).unwrap_or_default())??;
+    assert!(is_reported(&fs_err::read_to_string(&log)?, "has ended"));
+    let name = format!("demo-127-0-77-2-{port}");
+    let hostname = up.run(&["machine", "run", &name, "--", "hostname"])?;
+    ensure!(hostname.contains("machine-127-0-77-2"), "{hostname}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_example_runs_all_hooks_on_machines_of_its_own() -> anyhow::Result<()> {
     let example = example()?;

@@ -222,7 +222,7 @@ async fn a_password_that_sudo_does_not_ask_for_is_not_taken_for_a_command() -> a
     Ok(())
 }
 
-fn with_sudo(rule: &str) -> anyhow::Result<Machines> {
+pub(super) fn with_sudo(rule: &str) -> anyhow::Result<Machines> {
     let mut options = Options::new(Server::OpenSsh);
     options.mounts = format!(
         "mkdir -p usr/local/bin etc/pam.d etc/security

@@ -23,8 +23,8 @@ async fn copy_to_shared(plant: impl FnOnce(&Plan<'_>)) -> (tempfile::TempDir, Op
     let tree = Tree::scan(folder.path(), &entries, &BTreeSet::new()).unwrap();
     let state = folder.path().join("state").display().to_string();
     let machine = Machine::local_with_state(Some(state));
-    let mut shell = machine.start_with_state(&program(&tree)).await.unwrap();
-    let mut answers = Answers::new(&machine, &mut shell.events, max_answer(&tree));
+    let (mut shell, preamble) = machine.start_with_state(&program(&tree)).await.unwrap();
+    let mut answers = Answers::new(&machine, &mut shell.events, preamble, max_answer(&tree));
     let answer = answers.until_line("end").await.unwrap();
     let plan = plan(&tree, &answer, "m").unwrap();
     plant(&plan);

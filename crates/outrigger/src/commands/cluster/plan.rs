@@ -90,6 +90,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     let manifests = file::read(&args.filename)?;
     manifests.ensure_own_clusters(&[])?;
+    crate::commands::up::check_stand_ins(&manifests)?;
     for cluster in &manifests.clusters {
         let workers: Vec<&Machine> = manifests.machines_of(cluster).collect();
         rows.extend(plan(cluster.clone(), &workers, root, &providers)?);

@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCo
     let stdin =
         tokio::task::spawn_blocking(|| std::io::stdin().lock().read_to_end(&mut Vec::new()));
     tokio::select! {
-        served = server.serve() => served.context("failed to accept connections")?,
+        never = server.serve() => never,
         _ = stdin => {}
     }
     Ok(ExitCode::SUCCESS)

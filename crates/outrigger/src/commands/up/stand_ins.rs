@@ -1,34 +1,42 @@
 //! Stand-in machines of `up --cluster`: processes with a root directory and an SSH server of their own, on loopback addresses.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use outrigger_api::RedactedBytes;
 use outrigger_api::annotation::STAND_IN_MACHINES;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::MachineAccess;
 use outrigger_node::stand_in::{Programs, StandIn};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::Child;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::commands::cluster::file::Manifests;
 use crate::commands::machine::stand_in::{PASSWORD, READY, SEED};
-use crate::report::{HintExt as _, note};
+use crate::report::{self, HintExt as _, note};
 
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_TIMEOUT: Duration = Duration::from_millis(300);
+/// How long a machine that ended stays off.
+const RESTART_DELAY: Duration = Duration::from_secs(1);
+const MAX_RESTART_DELAY: Duration = Duration::from_secs(30);
 /// Where a machine has its own settings.
 const SETTINGS: &str = "/etc/outrigger";
 /// The first process of a machine: reaps processes that lost their parent. Shells replace the stdin of what they run in
 /// the background.
 const INIT: &str = r#"exec 3<&0; "$@" <&3 3<&- & exec 3<&-; wait $!"#;
 
-/// Running machines. They end with this process, however it ends.
+/// Running machines, which are started again if they end. They end with this process, however it ends.
 #[derive(Debug)]
 pub(super) struct StandIns {
-    processes: Vec<Child>,
+    supervisors: Vec<JoinHandle<()>>,
+    is_stopping: watch::Sender<bool>,
     directory: PathBuf,
     is_temporary: bool,
 }
@@ -56,16 +64,21 @@ impl StandIns {
             None => super::private_temporary_directory()?,
         };
         let mut stand_ins = Self {
-            processes: Vec::new(),
+            supervisors: Vec::new(),
+            is_stopping: watch::Sender::new(false),
             directory,
             is_temporary: data.is_none() && !machines.is_empty(),
         };
+        check(manifests)?;
         ensure_free(&machines)?;
         for access in &machines {
-            let started = stand_ins.start_machine(access).await;
-            let started = started
-                .with_context(|| format!("failed to start a stand-in for {}", access.address()));
-            stand_ins.processes.push(started?);
+            let machine = Supervised {
+                directory: stand_ins.directory.clone(),
+                access: MachineAccess::clone(access),
+            };
+            let process = machine.start().await?;
+            let supervisor = machine.supervise(process, stand_ins.is_stopping.subscribe());
+            stand_ins.supervisors.push(tokio::spawn(supervisor));
         }
         if !machines.is_empty() {
             let directory = stand_ins.directory.display();
@@ -79,13 +92,77 @@ impl StandIns {
         Ok(stand_ins)
     }
 
-    async fn start_machine(&self, access: &MachineAccess) -> anyhow::Result<Child> {
-        let address: std::net::IpAddr = access.ip.parse()?;
-        ensure!(address.is_loopback(), "{address} is not a loopback address");
-        ensure!(access.username == "root", "the user must be root");
-        let password = access.password.as_ref().context("there is no password");
-        let password = password
-            .hint("a stand-in machine needs `password` in the manifest, not `secretRef`")?;
+    /// Stops all machines and removes their directories.
+    pub(super) async fn stop(self) {
+        self.is_stopping.send_replace(true);
+        futures::future::join_all(self.supervisors).await;
+        if self.is_temporary
+            && let Err(error) = fs_err::remove_dir_all(&self.directory)
+        {
+            note(&format!(
+                "failed to remove the directory of stand-in machines: {error}"
+            ));
+        }
+    }
+}
+
+/// A machine that is started again if it ends.
+struct Supervised {
+    /// That of all machines.
+    directory: PathBuf,
+    access: MachineAccess,
+}
+
+impl Supervised {
+    async fn start(&self) -> anyhow::Result<Child> {
+        let started = self.try_start().await;
+        started.with_context(|| format!("failed to start a stand-in for {}", self.access.address()))
+    }
+
+    /// Waits for the end of the machine, and starts it again, with another boot id, like one that lost its power.
+    async fn supervise(self, mut process: Child, mut is_stopping: watch::Receiver<bool>) {
+        let address = self.access.address();
+        loop {
+            // The machine ends with its stdin, which waiting for it would close.
+            let stdin = process.stdin.take();
+            let stopped = tokio::select! {
+                _ = process.wait() => false,
+                _ = is_stopping.wait_for(|is_stopping| *is_stopping) => true,
+            };
+            drop(stdin);
+            if stopped {
+                // If it does not end, it is killed.
+                let _ = tokio::time::timeout(STOP_TIMEOUT, process.wait()).await;
+                return;
+            }
+            note(&format!(
+                "the stand-in machine at {address} has ended: it is started again"
+            ));
+            let restarted = tokio::select! {
+                process = self.restart() => process,
+                _ = is_stopping.wait_for(|is_stopping| *is_stopping) => return,
+            };
+            note(&format!("the stand-in machine at {address} is running"));
+            process = restarted;
+        }
+    }
+
+    /// Tries to start it until it runs.
+    async fn restart(&self) -> Child {
+        let mut delay = RESTART_DELAY;
+        loop {
+            tokio::time::sleep(delay).await;
+            match self.start().await {
+                Ok(process) => return process,
+                Err(error) => note(&report::text(&error)),
+            }
+            delay = (delay * 2).min(MAX_RESTART_DELAY);
+        }
+    }
+
+    async fn try_start(&self) -> anyhow::Result<Child> {
+        let access = &self.access;
+        let (address, password) = checked(access)?;
         let name = format!("machine-{}", access.ip.replace(['.', ':'], "-"));
         let stand_in = StandIn::create(&self.directory.join(&name), &name, Programs::Host)?;
         let settings = stand_in.path(SETTINGS);
@@ -133,24 +210,26 @@ impl StandIns {
             .await
             .hint("stand-in machines need Linux, and root rights or user namespaces")
     }
+}
 
-    /// Stops all machines and removes their directories.
-    pub(super) async fn stop(mut self) {
-        for process in &mut self.processes {
-            drop(process.stdin.take());
-        }
-        let ends = self.processes.iter_mut().map(Child::wait);
-        // Those that do not end are killed.
-        let _ = tokio::time::timeout(STOP_TIMEOUT, futures::future::join_all(ends)).await;
-        self.processes.clear();
-        if self.is_temporary
-            && let Err(error) = fs_err::remove_dir_all(&self.directory)
-        {
-            note(&format!(
-                "failed to remove the directory of stand-in machines: {error}"
-            ));
-        }
+/// Fails if a manifest asks for a machine that cannot be a stand-in.
+pub(crate) fn check(manifests: &Manifests) -> anyhow::Result<()> {
+    for access in machines(manifests) {
+        let checked = checked(access).map(drop);
+        checked.with_context(|| format!("there is no stand-in for {}", access.address()))?;
     }
+    Ok(())
+}
+
+/// The address and the password of a machine.
+fn checked(access: &MachineAccess) -> anyhow::Result<(IpAddr, &RedactedBytes)> {
+    let address: IpAddr = access.ip.parse()?;
+    ensure!(address.is_loopback(), "{address} is not a loopback address");
+    ensure!(access.username == "root", "the user must be root");
+    let password = access.password.as_ref().context("there is no password");
+    let password =
+        password.hint("a stand-in machine needs `password` in the manifest, not `secretRef`")?;
+    Ok((address, password))
 }
 
 /// Fails if something listens at the address of a machine: two runs of one manifest would get into each other's way.
@@ -261,6 +340,17 @@ mod tests {
         let manifests = manifests(vec![stand_in], vec![worker("a"), worker("other")]);
         let addresses: Vec<&str> = machines(&manifests).iter().map(|it| &*it.ip).collect();
         assert_eq!(addresses, ["127.0.0.1", "127.0.0.2"]);
+    }
+
+    #[test]
+    fn a_stand_in_needs_a_password_in_the_manifest() {
+        let mut cluster = cluster(&json!({STAND_IN_MACHINES: "true"}), 2222);
+        check(&manifests(vec![cluster.clone()], Vec::new())).unwrap();
+        cluster.spec.machines[0].password = None;
+        let error = check(&manifests(vec![cluster], Vec::new())).unwrap_err();
+        let expected = "Error: there is no stand-in for 127.0.0.1:2222\n  caused by: there is no password\n\
+                        hint: a stand-in machine needs `password` in the manifest, not `secretRef`\n";
+        assert_eq!(report::text(&error), expected);
     }
 
     #[tokio::test]

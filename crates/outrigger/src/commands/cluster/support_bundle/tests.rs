@@ -20,7 +20,9 @@ async fn machine() -> (u16, tokio::task::JoinHandle<()>) {
     drop(listener);
     let server = stand_in::Server::bind(address, &[7; 32], Secret::new(PASSWORD));
     let server = server.await.unwrap();
-    let task = tokio::spawn(async move { drop(server.serve().await) });
+    let task = tokio::spawn(async move {
+        server.serve().await;
+    });
     (address.port(), task)
 }
 
