@@ -18,4 +18,6 @@ mod tokens;
 
 pub use access::{Access, AccessError};
 pub use server::{Server, ServerError, ServerOptions};
-pub use store::{Collected, GcOptions, Problem, Store, StoreError, StoreOptions};
+pub use store::{
+    BlobImport, ChartImport, Collected, GcOptions, Problem, Store, StoreError, StoreOptions,
+};

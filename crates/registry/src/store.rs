@@ -16,6 +16,7 @@
 mod blobs;
 mod collect;
 mod collected;
+mod import;
 mod manifests;
 mod repair;
 mod sync;
@@ -30,6 +31,7 @@ use std::time::Duration;
 use outrigger_oci::{Digest, InvalidManifest};
 
 pub use collect::{Collected, GcOptions};
+pub use import::{BlobImport, ChartImport};
 pub use repair::Problem;
 use sync::Syncer;
 pub(crate) use upload::{Upload, Uploads};
