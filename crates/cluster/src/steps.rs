@@ -29,7 +29,8 @@ mod run_hook;
 pub(crate) use copy_files::CopyFiles;
 pub(crate) use preflight::Preflight;
 pub(crate) use remove_files::RemoveFiles;
-pub(crate) use run_hook::{RunHook, tail};
+pub(crate) use run_hook::RunHook;
+pub use run_hook::tail;
 
 const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_mins(10);
 
