@@ -27,7 +27,7 @@ const INIT: &str = r#"exec 3<&0; "$@" <&3 3<&- & exec 3<&-; wait $!"#;
 
 /// Running machines. They end with this process, however it ends.
 #[derive(Debug)]
-pub(super) struct StandIns {
+pub(crate) struct StandIns {
     processes: Vec<Child>,
     directory: PathBuf,
     is_temporary: bool,
@@ -35,7 +35,7 @@ pub(super) struct StandIns {
 
 impl StandIns {
     /// Gives the stand-in machines of clusters another port than that of the manifest.
-    pub(super) fn set_port(manifests: &mut Manifests, port: u16) {
+    pub(crate) fn set_port(manifests: &mut Manifests, port: u16) {
         let names = stand_in_clusters(&manifests.clusters);
         let clusters = manifests.clusters.iter_mut();
         let clusters = clusters.filter(|cluster| is_stand_in(cluster));
@@ -48,12 +48,12 @@ impl StandIns {
     }
 
     /// Starts the machines of all clusters that ask for it.
-    pub(super) async fn start(manifests: &Manifests, data: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) async fn start(manifests: &Manifests, data: Option<&Path>) -> anyhow::Result<Self> {
         let machines = machines(manifests);
         let directory = match data {
             Some(data) => data.join("machines"),
             None if machines.is_empty() => PathBuf::new(),
-            None => super::private_temporary_directory()?,
+            None => crate::commands::local_platform::private_temporary_directory()?,
         };
         let mut stand_ins = Self {
             processes: Vec::new(),
@@ -135,7 +135,7 @@ impl StandIns {
     }
 
     /// Stops all machines and removes their directories.
-    pub(super) async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         for process in &mut self.processes {
             drop(process.stdin.take());
         }
