@@ -50,12 +50,11 @@ fn archive(scanned: &Scanned, path: String) -> Result<Option<ChartArchive>, Find
         .unwrap_or_default();
     let chart = load::from_files(files, PROFILE, &mut |_| {}).map_err(|error| refused(&error))?;
     let (name, version) = (chart.name().to_owned(), chart.metadata.version.clone());
-    let bytes = match scanned.bytes(&path) {
-        Some(bytes) => bytes.to_vec(),
-        None => {
-            let packed = pack(&chart, &PackageOptions::default(), PROFILE);
-            packed.map_err(|error| refused(&error))?.bytes
-        }
+    let bytes = if let Some(bytes) = scanned.bytes(&path) {
+        bytes.to_vec()
+    } else {
+        let packed = pack(&chart, &PackageOptions::default(), PROFILE);
+        packed.map_err(|error| refused(&error))?.bytes
     };
     Ok(Some(ChartArchive {
         path,

@@ -8,6 +8,7 @@ use outrigger_api::cluster::Cluster;
 use outrigger_api::hook::Hook;
 use outrigger_api::machine::Machine;
 use outrigger_api::plugin::Plugin;
+use outrigger_api::step;
 use outrigger_expansion::contents::source::{self, Source};
 use outrigger_expansion::contents::{self, ChartArchive};
 use outrigger_expansion::{Finding, Opened, Package, template};
@@ -92,6 +93,16 @@ pub struct PackageContents {
     pub archive: Option<PathBuf>,
     pub charts: Vec<ChartArchive>,
     pub plugins: Vec<Plugin>,
+    pub operator: Option<PackageOperator>,
+}
+
+/// The operator of delegated steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PackageOperator {
+    /// A program in `operator/`.
+    Program { name: String, digest: Digest },
+    /// An image, which the site runs.
+    Image(String),
 }
 
 /// Why the contents of an installation cannot be read.
@@ -197,6 +208,21 @@ impl Contents {
         self.hooks.insert(name, hook);
     }
 
+    /// The operator that the installer starts, and the ids of the steps that are delegated to it.
+    pub(crate) fn operator(&self) -> Option<(&str, &Digest, Vec<String>)> {
+        let operator = self.package.as_ref()?.operator.as_ref()?;
+        let PackageOperator::Program { name, digest } = operator else {
+            return None;
+        };
+        let features = self.cluster.as_ref().map(|it| &it.cluster.spec.features);
+        let delegated = features.iter().flat_map(|it| &it.delegate_conditions);
+        let steps = delegated.map(|step| match step::find(step) {
+            Some(id) => id.to_owned(),
+            None => step.clone(),
+        });
+        Some((name, digest, steps.collect()))
+    }
+
     /// The folder with the sources of `spec.features.files`. Without a package it is that of the site.
     pub fn has_staged_files(&self) -> bool {
         self.package
@@ -241,7 +267,19 @@ impl PackageContents {
             (None, None) => Vec::new(),
         };
         ensure_distinct(&images)?;
+        let operator = definition.operator.as_ref().map(|operator| {
+            let path = &operator.value;
+            match path.strip_prefix("operator/") {
+                Some(name) => Ok(PackageOperator::Program {
+                    name: name.to_owned(),
+                    digest: source.digest_of(opened, path)?,
+                }),
+                None => Ok(PackageOperator::Image(path.clone())),
+            }
+        });
+        let operator = operator.transpose().map_err(ContentsError::Source)?;
         Ok(Self {
+            operator,
             name: package.name.clone(),
             version: package.version.clone(),
             files,

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::contents::Contents;
 use crate::folders::Folders;
+use crate::operator::{ApiEndpoint, Supervisor};
 use crate::plan;
 use crate::registry::LocalRegistry;
 use crate::reports::Reports;
@@ -56,6 +57,12 @@ pub enum Outcome {
     /// These steps failed: ids and messages.
     Failed(Vec<(&'static str, String)>),
     Interrupted,
+}
+
+/// The operator of the package goes on until this is dropped.
+#[derive(Debug)]
+pub struct RunningOperator {
+    _operator: Arc<Supervisor>,
 }
 
 /// Why an installation cannot be run.
@@ -95,6 +102,8 @@ pub struct Installer {
     pub folders: Folders,
     pub registry: Option<LocalRegistry>,
     pub site: Arc<dyn Site>,
+    /// The API server, for the operator.
+    pub endpoint: ApiEndpoint,
     /// Ids of steps that are not run.
     pub skip: BTreeSet<&'static str>,
     pub range: Range,
@@ -115,7 +124,7 @@ impl Installer {
         &self,
         shutdown: impl Future<Output = ()>,
         notify: &mut (dyn FnMut(&Transition) + Send),
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<(Outcome, RunningOperator), RunError> {
         let api: Api<Installation> = Api::all(self.client.clone());
         let installation = self.apply(&api).await?;
         let reports = Arc::new(Reports::default());
@@ -124,7 +133,11 @@ impl Installer {
         let holder = random_name()?;
         let retry = self.begin(&store, &holder).await?;
         let (ended, mut attempts) = mpsc::unbounded_channel();
-        let executor = Executor::new(self.effects(&run), Arc::clone(&reports), ended);
+        let (client, endpoint) = (self.client.clone(), self.endpoint.clone());
+        let operator = Arc::new(Supervisor::new(client, endpoint, self.folders.clone()));
+        let effects = self.effects(&run, &operator);
+        self.resume_operator(&store, &effects).await;
+        let executor = Executor::new(effects, Arc::clone(&reports), ended);
         let mut runner = Runner::new(Identity {
             holder,
             lease: LEASE,
@@ -138,20 +151,27 @@ impl Installer {
             let (records, parts) = (store.records(), (&store, &executor));
             let pass = runner.pass(&flow, &desired, records, parts, self.now).await;
             pass.transitions.iter().for_each(&mut *notify);
-            if let Some(outcome) = self.ended(&pass) {
+            if let Some(outcome) = Self::ended(&pass) {
                 let record = pass.records.get(&Target::Cluster);
                 let is_completed = outcome == Outcome::Done && self.range.until.is_none();
-                if let Some((_, record)) = record {
+                if let Some(((), record)) = record {
                     let written = store.write_record(record, is_completed).await;
                     written.map_err(|error| self.not_recorded(error))?;
                 }
-                return Ok(outcome);
+                return Ok((
+                    outcome,
+                    RunningOperator {
+                        _operator: operator,
+                    },
+                ));
             }
             self.recover(&store, &pass).await?;
             tokio::select! {
                 Some((attempt, result)) = attempts.recv() => runner.report(attempt, result),
                 () = sleep_until(pass.wake, (self.now)()) => {}
-                () = &mut shutdown => return Ok(Outcome::Interrupted),
+                () = &mut shutdown => {
+                    return Ok((Outcome::Interrupted, RunningOperator { _operator: operator }));
+                }
             }
         }
     }
@@ -191,7 +211,7 @@ impl Installer {
         Ok(has_failed.then(|| holder.to_owned()))
     }
 
-    fn effects(&self, run: &str) -> Effects {
+    fn effects(&self, run: &str, operator: &Arc<Supervisor>) -> Effects {
         Effects {
             run: run.to_owned(),
             contents: Arc::clone(&self.contents),
@@ -202,19 +222,30 @@ impl Installer {
                 .map(|registry| registry.store().clone()),
             registry_url: self.registry.as_ref().map(LocalRegistry::url),
             site: Arc::clone(&self.site),
+            operator: Arc::clone(operator),
             now: self.now,
         }
     }
 
+    /// An operator ended with the installer that started it, and its step is not repeated.
+    async fn resume_operator(&self, store: &StatusStore<'_>, effects: &Effects) {
+        const STEP: &str = "StartExpansionOperator";
+        let record = status::record(&store.current()).unwrap_or_default();
+        let is_started = plan::is_done(STEP, &self.contents, &record);
+        if is_started && let Err(message) = effects.start_operator().await {
+            tracing::warn!("failed to start the operator again: {message}");
+        }
+    }
+
     /// The end of the installation, if it has come.
-    fn ended(&self, pass: &Pass<()>) -> Option<Outcome> {
+    fn ended(pass: &Pass<()>) -> Option<Outcome> {
         if !pass.errors.is_empty() {
             return None;
         }
         match &pass.outcome {
             FlowOutcome::Done => Some(Outcome::Done),
             FlowOutcome::Failed(tasks) => {
-                let (_, record) = pass.records.get(&Target::Cluster)?;
+                let ((), record) = pass.records.get(&Target::Cluster)?;
                 let failed = tasks.iter().map(|task| match record.state(task.step) {
                     State::Failed { message, .. } => (task.step, message.clone()),
                     _ => (task.step, String::new()),

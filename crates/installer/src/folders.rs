@@ -49,6 +49,16 @@ impl Folders {
         self.share().join("admin.kubeconfig")
     }
 
+    /// The kubeconfig of the operator, with the rights of delegated steps.
+    pub fn operator_kubeconfig(&self) -> PathBuf {
+        self.share().join("operator.kubeconfig")
+    }
+
+    /// The program and the log of the operator.
+    pub fn operator(&self) -> PathBuf {
+        self.data.join("operator")
+    }
+
     /// Records of attempts at hooks, so that a killed installer finds those that still run.
     pub fn attempts(&self) -> PathBuf {
         self.data.join("attempts")

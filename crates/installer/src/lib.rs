@@ -12,6 +12,7 @@
 mod contents;
 mod driver;
 mod folders;
+mod operator;
 mod plan;
 mod registry;
 mod reports;
@@ -20,9 +21,12 @@ mod status;
 mod steps;
 mod store;
 
-pub use contents::{Contents, ContentsError, HookScript, Origin, PackageContents, SiteCluster};
-pub use driver::{Installer, Outcome, Range, RunError};
+pub use contents::{
+    Contents, ContentsError, HookScript, Origin, PackageContents, PackageOperator, SiteCluster,
+};
+pub use driver::{Installer, Outcome, Range, RunError, RunningOperator};
 pub use folders::Folders;
+pub use operator::ApiEndpoint;
 pub use plan::{PlannedState, PlannedStep, StepPlan, planned, step_plan};
 pub use registry::LocalRegistry;
 pub use site::Site;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use outrigger_api::hook::Hook;
+use outrigger_api::plugin::Plugin;
 use outrigger_api::step::installer::INSTALLER_STEPS;
 use outrigger_flow::{Record, State, Target, Task};
 use outrigger_oci::Digest;
@@ -41,6 +42,19 @@ pub struct PlannedStep {
 pub fn step_plan(step: &str, contents: &Contents) -> Option<StepPlan> {
     let package = contents.package.as_ref();
     match step {
+        "LoadExpansionOperatorImage" => {
+            let (name, digest, _) = contents.operator()?;
+            let text = format!("make operator {name} available");
+            Some(plan(&[name, &digest.to_string()], text))
+        }
+        "StartExpansionOperator" => {
+            let (name, digest, steps) = contents.operator()?;
+            let text = match steps.as_slice() {
+                [] => format!("start operator {name}, to which nothing is delegated"),
+                steps => format!("start operator {name} for {}", steps.join(", ")),
+            };
+            Some(plan(&[name, &digest.to_string(), &steps.join(",")], text))
+        }
         "PatchHookFiles" => patch_hook_files(contents),
         "SetupLocalRegistry" => {
             let package = package.filter(|package| needs_registry(package))?;
@@ -110,11 +124,18 @@ pub fn step_plan(step: &str, contents: &Contents) -> Option<StepPlan> {
                     serde_json::to_string(&input).unwrap_or_default()
                 })
                 .collect();
-            let names: Vec<&str> = package.plugins.iter().map(|it| it.name()).collect();
+            let names: Vec<&str> = package.plugins.iter().map(Plugin::name).collect();
             Some(plan(&inputs, format!("install {}", names.join(", "))))
         }
         step => hook_plan(step, contents),
     }
+}
+
+/// Whether a step is done with its current input.
+pub(crate) fn is_done(step: &'static str, contents: &Contents, record: &Record) -> bool {
+    let recorded = record.tasks.get(step);
+    let digest = step_plan(step, contents).map(|plan| plan.digest);
+    recorded.is_some_and(|task| task.state == State::Done && Some(&task.digest) == digest.as_ref())
 }
 
 pub(crate) fn needs_registry(package: &PackageContents) -> bool {
@@ -236,6 +257,8 @@ pub fn planned(
 
 #[cfg(test)]
 mod tests {
+    use PlannedState::{Done, Run, Skip};
+
     use super::*;
     use crate::contents::{HookScript, SiteCluster};
 
@@ -311,7 +334,6 @@ mod tests {
             let steps = planned(contents, &record, &skip);
             steps.into_iter().map(|step| step.state).collect()
         };
-        use PlannedState::{Done, Run, Skip};
         assert_eq!(state(&contents), [Done, Done, Done, Skip]);
         contents.hooks.insert("pre-install", hook("other"));
         assert_eq!(state(&contents), [Run, Run, Done, Skip]);

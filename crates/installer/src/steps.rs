@@ -5,6 +5,8 @@ mod hooks;
 mod images;
 mod staging;
 
+pub(crate) use staging::write_private;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,9 +19,10 @@ use outrigger_registry::Store;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::contents::Contents;
+use crate::contents::{Contents, SiteCluster};
 use crate::driver::Ended;
 use crate::folders::Folders;
+use crate::operator::{Settings, Supervisor};
 use crate::reports::{Report, Reports};
 use crate::site::Site;
 
@@ -36,6 +39,7 @@ pub(crate) struct Effects {
     pub(crate) store: Option<Store>,
     pub(crate) registry_url: Option<String>,
     pub(crate) site: Arc<dyn Site>,
+    pub(crate) operator: Arc<Supervisor>,
     pub(crate) now: fn() -> Timestamp,
 }
 
@@ -44,6 +48,8 @@ impl Effects {
         let nothing = |result: Result<(), String>| (Report::default(), result);
         let cluster = self.contents.cluster.as_ref();
         match attempt.task.step {
+            "LoadExpansionOperatorImage" => nothing(self.blocking(staging::write_operator).await),
+            "StartExpansionOperator" => nothing(self.start_operator().await),
             "PatchHookFiles" => reported(self.blocking(staging::write).await),
             "SetupLocalRegistry" => {
                 let registry = self.registry_url.clone();
@@ -80,6 +86,15 @@ impl Effects {
         }
     }
 
+    /// Starts the operator, also if that was done by an earlier installer.
+    pub(crate) async fn start_operator(&self) -> Result<(), String> {
+        let Some((name, _, steps)) = self.contents.operator() else {
+            return Ok(());
+        };
+        let name = name.to_owned();
+        self.operator.start(&Settings { name, steps }).await
+    }
+
     async fn write_kubeconfig(&self) -> Result<Report, String> {
         let Some(cluster) = &self.contents.cluster else {
             return Ok(Report::default());
@@ -87,7 +102,7 @@ impl Effects {
         let kubeconfig = self.site.kubeconfig(cluster.name()).await?;
         let path = self.folders.kubeconfig();
         let shown = path.display().to_string();
-        self.blocking(move |_| staging::write_private(&path, kubeconfig.as_bytes()))
+        self.blocking(move |_| write_private(&path, kubeconfig.as_bytes()))
             .await?;
         tracing::debug!("wrote {shown}");
         Ok(Report::default())
@@ -97,7 +112,7 @@ impl Effects {
         let Some(package) = &self.contents.package else {
             return Ok(Report::default());
         };
-        let cluster = self.contents.cluster.as_ref().map(|it| it.name());
+        let cluster = self.contents.cluster.as_ref().map(SiteCluster::name);
         let plugins = &package.plugins;
         self.site.install_plugins(cluster, plugins).await?;
         let names = plugins.iter();

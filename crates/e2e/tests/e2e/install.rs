@@ -79,12 +79,9 @@ async fn with_package(context: &TestContext) -> anyhow::Result<BTreeSet<String>>
         "--serve",
     ];
     let install = Install::start(context, &args, "data").await?;
-    let operator = tokio::spawn(process::complete_delegated(
-        install.client.clone(),
-        DELEGATED,
-    ));
     let installation = install.until_installed(NAME).await?;
-    operator.abort();
+    let kubeconfig = context.directory().join("data/share/operator.kubeconfig");
+    process::check_operator_rights(&kubeconfig, NAME, DELEGATED).await?;
     check_installation(&installation);
     let conditions = check_cluster(&install).await?;
     check_plugins(&install).await?;
@@ -106,9 +103,11 @@ fn check_installation(installation: &Installation) {
         "ExecutePostInstallHook",
         "ExecutePreInstallHook",
         "InstallPlugins",
+        "LoadExpansionOperatorImage",
         "LoadImages",
         "PatchHookFiles",
         "SetupLocalRegistry",
+        "StartExpansionOperator",
         "TagImages",
         "UploadCharts",
         "WriteKubeconfig",
@@ -204,6 +203,7 @@ fn check_site(root: &Path) {
         "pre-install demo 1.0.0\npost-cluster-ready demo 1.0.0\npost-install demo 1.0.0\n";
     assert_eq!(log, expected);
     assert_eq!(mode(root, "data/share/admin.kubeconfig"), 0o600);
+    assert_eq!(mode(root, "data/share/operator.kubeconfig"), 0o600);
     assert_eq!(mode(root, "data/hooks/pre-install"), 0o700);
     // The original stays; the copy has the file of the package, and its digest.
     let kubelet = "1.36.4/amd64/bin/kubelet";
@@ -307,7 +307,9 @@ async fn without_package(context: &TestContext) -> anyhow::Result<BTreeSet<Strin
     assert_eq!(status.conditions.len(), 2);
     assert_eq!(status.inventory, Default::default());
     let root = context.directory().join("bare");
-    for folder in ["hooks", "files", "provider", "registry", "attempts"] {
+    for folder in [
+        "hooks", "files", "operator", "provider", "registry", "attempts",
+    ] {
         assert!(!root.join(folder).exists(), "{folder}");
     }
     let log = read(context.directory(), "bare.log");

@@ -137,7 +137,7 @@ async fn load_archive(
             .blob(repository, blob)
             .map_err(|error| message(&error))?;
         let import = store.import_blob(&repositories, &blob.digest);
-        let mut import = import.map_err(|error| message(&error))?;
+        let import = import.map_err(|error| message(&error))?;
         while let Some(bytes) = content.next().await.map_err(|error| message(&error))? {
             import.write(bytes).map_err(|error| message(&error))?;
         }
@@ -284,9 +284,9 @@ impl Sink for ImageSink<'_> {
             self.bytes.extend_from_slice(bytes);
         }
         let mut result = Ok(());
-        for import in &mut self.imports {
+        for import in &self.imports {
             let written = import.write(Bytes::copy_from_slice(bytes));
-            result = result.and(written.map_err(|error| message(&error)));
+            result = result.and_then(|()| written.map_err(|error| message(&error)));
         }
         self.checked(result)
     }

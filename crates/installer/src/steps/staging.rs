@@ -97,7 +97,7 @@ fn write_file(path: &Path, content: &[u8], mode: u32) -> Result<(), String> {
 }
 
 /// Writes a file that only its owner can read. It has its content when it has its name.
-pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), String> {
+pub(crate) fn write_private(path: &Path, content: &[u8]) -> Result<(), String> {
     use std::io::Write as _;
     let failed = failed(path);
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
@@ -117,12 +117,11 @@ fn write_files(package: &PackageContents, root: &Path) -> Result<(), String> {
     let mut wanted = BTreeMap::new();
     for file in &package.files {
         let to = root.join(&file.source);
-        match &file.content {
-            Some(content) => write_file(&to, content, file.mode)?,
-            None => {
-                let (digest, mode) = (file.digest.clone(), file.mode);
-                wanted.insert(file.path.clone(), Wanted { digest, to, mode });
-            }
+        if let Some(content) = &file.content {
+            write_file(&to, content, file.mode)?;
+        } else {
+            let (digest, mode) = (file.digest.clone(), file.mode);
+            wanted.insert(file.path.clone(), Wanted { digest, to, mode });
         }
     }
     copy(package, &wanted)
@@ -131,6 +130,23 @@ fn write_files(package: &PackageContents, root: &Path) -> Result<(), String> {
 fn copy(package: &PackageContents, wanted: &BTreeMap<String, Wanted>) -> Result<(), String> {
     let copied = package.source.copy(wanted, &Arc::new(Progress::default()));
     copied.map_err(|error| message(&error))
+}
+
+/// Writes the program of the operator.
+pub(super) fn write_operator(effects: &Effects) -> Result<(), String> {
+    let contents = effects.contents.as_ref();
+    let (Some(package), Some((name, digest, _))) = (&contents.package, contents.operator()) else {
+        return Ok(());
+    };
+    let wanted = Wanted {
+        digest: digest.clone(),
+        to: effects.folders.operator().join(name),
+        mode: HOOK_MODE,
+    };
+    copy(
+        package,
+        &BTreeMap::from([(format!("operator/{name}"), wanted)]),
+    )
 }
 
 /// The files of the configuration itself: clusters have one files root.

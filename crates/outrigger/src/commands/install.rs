@@ -18,7 +18,9 @@ use kube::Client;
 use outrigger_api::step::installer;
 use outrigger_controller::ClusterOptions;
 use outrigger_flow::Record;
-use outrigger_installer::{Folders, Installer, LocalRegistry, Outcome, Range, planned};
+use outrigger_installer::{
+    Folders, Installer, LocalRegistry, Outcome, Range, RunningOperator, planned,
+};
 
 pub(crate) use self::configuration::Origin;
 pub(crate) use self::input::{Input, PackageFlags, SiteInputs};
@@ -274,6 +276,7 @@ pub(super) struct Setup {
 
 /// What goes on running after an installation.
 pub(super) struct Running {
+    operator: Option<RunningOperator>,
     registry: Option<LocalRegistry>,
     site: Arc<LocalSite>,
 }
@@ -285,6 +288,7 @@ impl Running {
     }
 
     pub(super) async fn stop(self) {
+        drop(self.operator);
         self.site.stop().await;
         if let Some(registry) = self.registry {
             registry.stop().await;
@@ -343,20 +347,25 @@ impl Setup {
             folders: self.folders,
             registry,
             site: Arc::<LocalSite>::clone(&site),
+            endpoint: platform.endpoint()?,
             skip: skip.clone(),
             range: self.range,
             now: Timestamp::now,
         };
-        let mut progress = Progress::new(&contents);
+        let progress = Progress::new(&contents);
         let outcome = installer
             .run(shutdown, &mut |transition| progress.show(transition))
             .await;
-        let running = Running {
+        let mut running = Running {
+            operator: None,
             registry: installer.registry.take(),
             site,
         };
         match outcome {
-            Ok(outcome) => Ok((outcome, running)),
+            Ok((outcome, operator)) => {
+                running.operator = Some(operator);
+                Ok((outcome, running))
+            }
             Err(error) => {
                 running.stop().await;
                 Err(error.into())

@@ -8,11 +8,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use kube::Client;
 use outrigger_apiserver::server::{Options, Server};
-use outrigger_apiserver::transport::Written;
+use outrigger_apiserver::transport::{KUBECONFIG_NAME, Written};
 use outrigger_controller::crds;
+use outrigger_installer::ApiEndpoint;
 use outrigger_simulate as simulate;
 
 use super::cluster::file::Manifests;
+use super::plugin::connect::read_kubeconfig;
 use super::up::stand_ins::StandIns;
 use super::{embedded_server, kubeconfig_file, listen};
 
@@ -72,6 +74,19 @@ impl Platform {
             kubeconfig,
             server,
             stand_ins,
+        })
+    }
+
+    /// Where the API server is, for programs that have credentials of their own.
+    pub(super) fn endpoint(&self) -> anyhow::Result<ApiEndpoint> {
+        let config = read_kubeconfig(&self.kubeconfig.path)?;
+        let mut clusters = config.clusters.into_iter();
+        let own = clusters.find(|cluster| cluster.name == KUBECONFIG_NAME);
+        let own = own.and_then(|cluster| cluster.cluster);
+        let own = own.context("the kubeconfig lacks the API server")?;
+        Ok(ApiEndpoint {
+            server: own.server.unwrap_or_default(),
+            certificate_authority_data: own.certificate_authority_data.unwrap_or_default(),
         })
     }
 

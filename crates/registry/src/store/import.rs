@@ -123,7 +123,7 @@ impl Store {
 
 impl BlobImport {
     /// Appends content.
-    pub fn write(&mut self, bytes: bytes::Bytes) -> Result<(), StoreError> {
+    pub fn write(&self, bytes: bytes::Bytes) -> Result<(), StoreError> {
         let mut bytes = Some(bytes);
         self.upload.append(&mut || bytes.take()).map(drop)
     }
@@ -162,7 +162,7 @@ mod tests {
         let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
         let (digest, names) = (Digest::of(b"hello"), ["a/b".to_owned(), "c".to_owned()]);
         assert!(!store.reuse_blob(&names, &digest, 5).unwrap());
-        let mut import = store.import_blob(&names, &digest).unwrap();
+        let import = store.import_blob(&names, &digest).unwrap();
         import.write("hel".into()).unwrap();
         import.write("lo".into()).unwrap();
         import.finish().unwrap();
@@ -178,7 +178,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
         let digest = Digest::of(b"hello");
-        let mut import = store.import_blob(&["a".to_owned()], &digest).unwrap();
+        let import = store.import_blob(&["a".to_owned()], &digest).unwrap();
         import.write("help!".into()).unwrap();
         let error = import.finish().unwrap_err();
         assert!(matches!(error, StoreError::DigestInvalid { .. }));

@@ -1,11 +1,14 @@
 //! A package with everything, and the site that it is for.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 
 use anyhow::ensure;
 use outrigger_oci::Digest;
 use outrigger_testing::TestContext;
 use serde_json::{Value, json};
+
+use crate::deploy::binary;
 
 /// The images of the package. Three are run by charts.
 pub(super) const IMAGES: [&str; 5] = [
@@ -42,6 +45,7 @@ files:
 hooks: [pre-install, post-cluster-ready, post-install]
 provider: [1.36.4/amd64/bin/kubelet]
 plugins: [site.yaml]
+operator: operator/network
 create_cluster_skip_conditions: [EnsurePreflight]
 create_cluster_delegate_conditions: [EnsureCilium]
 create_cluster_extra_args:
@@ -96,6 +100,13 @@ pub(super) fn write(context: &TestContext) -> anyhow::Result<()> {
         file(&format!("hooks/{hook}"), script.as_bytes())?;
     }
     file("provider/1.36.4/amd64/bin/kubelet", b"patched kubelet")?;
+    // The example of the SDK.
+    let operator = binary()?.with_file_name("examples/network_operator");
+    let missing = "run `cargo build -p outrigger-sdk --example network_operator` first";
+    ensure!(operator.is_file(), "{missing}");
+    file("operator/network", &fs_err::read(operator)?)?;
+    let program = context.directory().join("expansion/operator/network");
+    fs_err::set_permissions(program, std::fs::Permissions::from_mode(0o755))?;
     for (path, content) in layout() {
         file(&format!("images/{path}"), &content)?;
     }

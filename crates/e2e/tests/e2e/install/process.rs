@@ -1,19 +1,18 @@
-//! A running `outrigger install`, and the operator of delegated steps.
+//! A running `outrigger install`, and the rights of the operator that it starts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use kube::runtime::wait::await_condition;
-use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client};
 use outrigger_api::cluster::Cluster;
 use outrigger_api::installation::{Installation, InstallationPhase};
 use outrigger_testing::{TestContext, kubernetes};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::clusters::fixture::pause;
 
@@ -106,32 +105,49 @@ async fn connect(kubeconfig: &Path, process: &mut Child) -> Option<Client> {
     None
 }
 
-/// An operator: finishes a step of clusters that is delegated.
-pub(super) async fn complete_delegated(client: Client, step: &'static str) {
-    let api: Api<Cluster> = Api::all(client);
-    let mut events = std::pin::pin!(watcher(api.clone(), Config::default()));
-    while let Some(event) = events.next().await {
-        let Ok(Event::Apply(cluster) | Event::InitApply(cluster)) = event else {
-            continue;
-        };
-        let status = cluster.status.unwrap_or_default();
-        let mut conditions = status.conditions.iter();
-        if !conditions.any(|it| it.kind == step && it.reason == "Delegated") {
-            continue;
-        }
-        let condition = json!({
-            "type": step, "status": "True", "reason": "Installed", "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        });
-        let patch = json!({
-            "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster",
-            "status": {"conditions": [condition]},
-        });
-        let name = cluster.metadata.name.unwrap_or_default();
-        let parameters = PatchParams::apply("operator").force();
-        // A conflict is followed by another event.
-        let _ = api
-            .patch_status(&name, &parameters, &Patch::Apply(&patch))
-            .await;
-    }
+/// What the operator of the package may do with its kubeconfig: nothing but the condition that is delegated to it.
+pub(super) async fn check_operator_rights(
+    kubeconfig: &Path,
+    cluster: &str,
+    delegated: &str,
+) -> anyhow::Result<()> {
+    let client = kubernetes::client(kubeconfig).await?;
+    let clusters: Api<Cluster> = Api::all(client.clone());
+    let read = clusters.get(cluster).await?;
+    let patched = async |status: Value| {
+        let patch = Patch::Merge(json!({"status": status}));
+        let parameters = PatchParams::default();
+        clusters.patch_status(cluster, &parameters, &patch).await
+    };
+    let conditions = |kind: &str| -> anyhow::Result<Value> {
+        let mut conditions = read.status.clone().unwrap_or_default().conditions;
+        let mut found = conditions.iter_mut().filter(|it| it.kind == kind);
+        let found = found.next().context("the condition exists")?;
+        "patched by the operator".clone_into(&mut found.message);
+        Ok(json!({"conditions": conditions}))
+    };
+    patched(conditions(delegated)?).await?;
+    let refused = patched(conditions("EnsurePreClusterInstallHook")?).await;
+    let error = refused.err().context("another condition was written")?;
+    ensure!(
+        error.to_string().contains("delegated to it only"),
+        "{error}"
+    );
+    let refused = patched(json!({"phase": "Failed"})).await;
+    let error = refused.err().context("the phase was written")?;
+    ensure!(
+        error
+            .to_string()
+            .contains("conditions and delegations only"),
+        "{error}"
+    );
+    let secrets: Api<Secret> = Api::all(client.clone());
+    let list = kube::api::ListParams::default();
+    ensure!(secrets.list(&list).await.is_err(), "Secrets were read");
+    let spec = Patch::Merge(json!({"spec": {"version": "9.9.9"}}));
+    let refused = clusters
+        .patch(cluster, &PatchParams::default(), &spec)
+        .await;
+    ensure!(refused.is_err(), "the spec was written");
+    Ok(())
 }

@@ -60,7 +60,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn show(&mut self, transition: &Transition) {
+    pub(super) fn show(&self, transition: &Transition) {
         let step = transition.task.step;
         if let Some(text) = self.line(transition) {
             note(&format!("{step:<28} {text}"));
