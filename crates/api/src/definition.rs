@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::annotation::GENERATED_NAME_PREFIX;
 use crate::cluster::{self, Cluster};
+use crate::installation::Installation;
 use crate::machine::Machine;
 use crate::plugin::{Plugin, rules};
 use crate::repository::Repository;
@@ -66,6 +67,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
             set_rules(schema, &cluster::rules::machine_object());
             add_rules(schema, "", &cluster::rules::machine());
         }),
+        finish(&Installation::crd(), |_| {}),
     ]
 }
 

@@ -11,6 +11,7 @@ pub mod duration;
 mod field_error;
 pub mod flow_status;
 pub mod hook;
+pub mod installation;
 pub mod machine;
 mod pattern;
 pub mod permissions;

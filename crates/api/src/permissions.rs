@@ -111,6 +111,7 @@ pub const CLUSTER: &[Rule] = &[
             "repositories.outrigger.dev",
             "clusters.outrigger.dev",
             "machines.outrigger.dev",
+            "installations.outrigger.dev",
         ],
         verbs: &["patch"],
         why: "upgrade the custom resource definitions that were installed with the controller",

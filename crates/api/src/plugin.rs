@@ -395,7 +395,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-fn arbitrary_object(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn arbitrary_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 

@@ -5,13 +5,13 @@ use outrigger_api::flow_status::{FlowStatus, TaskState, TaskStatus};
 
 /// What is stored about the steps of an object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stored<'a> {
-    pub(crate) flow: Option<&'a FlowStatus>,
-    pub(crate) conditions: &'a [Condition],
+pub struct Stored<'a> {
+    pub flow: Option<&'a FlowStatus>,
+    pub conditions: &'a [Condition],
 }
 
 /// The conditions of the tasks of a flow. A transition time changes only with the status.
-pub(crate) fn conditions(
+pub fn conditions(
     flow: &FlowStatus,
     stored: Stored<'_>,
     generation: Option<i64>,

@@ -28,15 +28,15 @@ mod steps;
 pub use access::check_access;
 pub use changes::{Change, changes};
 pub use claims::{Claim, conflicts};
-pub use conditions::current_step;
+pub use conditions::{Stored, conditions, current_step};
 pub use execute::{Execution, execute, stop};
 pub use hook_command::{ArgumentLimit, hook_arguments};
 pub use inputs::Inputs;
 pub use machine_name::{control_plane_machine, machine_name};
 pub use provider::folder as provider_folder;
 pub use provider::{Provider, Providers, StandIn, name as provider_name};
-pub use record::{from_status, to_status};
+pub use record::{from_status, record_of, status_of, to_status};
 pub use remote::{
-    Command, Connect, Login, MachineIds, Outcome, Output, Remote, RemoteError, Script, Ssh,
+    Command, Connect, Login, MachineIds, Outcome, Output, Remote, RemoteError, Script, Ssh, local,
 };
-pub use steps::{Effect, Peers, Report, Step, StepError, StepInput, StepPlan};
+pub use steps::{Effect, Peers, Report, Step, StepError, StepInput, StepPlan, tail};

@@ -7,8 +7,13 @@ use outrigger_flow::{Lease, Record, State, TaskRecord};
 
 /// The record in a status. Tasks of steps that this version does not know are dropped.
 pub fn from_status(status: &FlowStatus) -> Record {
+    record_of(status, step::find)
+}
+
+/// The record in a status, of a flow whose step ids `find` knows.
+pub fn record_of(status: &FlowStatus, find: impl Fn(&str) -> Option<&'static str>) -> Record {
     let tasks = status.tasks.iter().filter_map(|task| {
-        let step = step::find(&task.step)?;
+        let step = find(&task.step)?;
         Some((step, from_task(task)))
     });
     Record {
@@ -64,17 +69,22 @@ fn time(text: Option<&str>) -> Timestamp {
 
 /// The status of a record, with its tasks in the order of the flow.
 pub fn to_status(flow: FlowName, record: &Record) -> FlowStatus {
+    let steps: Vec<&str> = step::steps(flow).iter().map(|step| step.id).collect();
+    status_of(flow.as_str(), &steps, record)
+}
+
+/// The status of a record, with its tasks in the order of these steps.
+pub fn status_of(flow: &str, steps: &[&str], record: &Record) -> FlowStatus {
     let mut tasks: Vec<TaskStatus> = record
         .tasks
         .iter()
         .map(|(step, task)| to_task(step, task))
         .collect();
-    let steps = step::steps(flow);
-    tasks.sort_by_key(|task| steps.iter().position(|step| step.id == task.step));
+    tasks.sort_by_key(|task| steps.iter().position(|step| *step == task.step));
     let current = current(&tasks).cloned();
     let current = current.as_ref();
     FlowStatus {
-        name: flow.as_str().to_owned(),
+        name: flow.to_owned(),
         run: record.run.clone(),
         retry: record.retry.clone(),
         completed: false,

@@ -12,8 +12,8 @@ use outrigger_node::Tree;
 mod jumps;
 mod ssh;
 
-pub use ssh::Ssh;
 pub(crate) use ssh::credentials;
+pub use ssh::{Ssh, local};
 
 /// A program to run on a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]

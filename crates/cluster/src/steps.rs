@@ -29,7 +29,8 @@ mod run_hook;
 pub(crate) use copy_files::CopyFiles;
 pub(crate) use preflight::Preflight;
 pub(crate) use remove_files::RemoveFiles;
-pub(crate) use run_hook::{RunHook, hook_result, tail};
+pub use run_hook::tail;
+pub(crate) use run_hook::{RunHook, hook_result};
 
 const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_mins(10);
 

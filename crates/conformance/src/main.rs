@@ -15,6 +15,7 @@ mod crash;
 mod flow;
 mod hooks;
 mod images;
+mod install;
 mod kubernetes;
 mod plugins;
 mod process;
@@ -96,6 +97,8 @@ enum Crash {
     Images(crash::Args),
     /// Flows of a cluster: controllers are killed and compete, machines lose connections, hang and reboot
     Flow(crash::Args),
+    /// The installer, on stand-in machines: hooks, images, a cluster and plugins
+    Install(crash::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -152,6 +155,9 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
             crash::run::<images::crash::Test>(binary, &args).await
         }
         Command::Crash(Crash::Flow(args)) => crash::run::<flow::crash::Test>(binary, &args).await,
+        Command::Crash(Crash::Install(args)) => {
+            crash::run::<install::crash::Test>(binary, &args).await
+        }
         Command::Crash(Crash::Apiserver(args)) => {
             crash::run::<apiserver::crash::Test>(binary, &args).await
         }

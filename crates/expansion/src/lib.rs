@@ -6,14 +6,15 @@
 //! folder, images ─build::plan→ Plan ─write→ built package
 //! ```
 //!
-//! `scan`, `archive`, `build`, `extract` and `artifact` access the file system, `build` and `artifact` registries. Everything else is pure. Nothing
-//! is executed, installed or sent: that is for the installer, which does not exist yet.
+//! `scan`, `archive`, `build`, `contents::source`, `extract` and `artifact` access the file system, `build` and `artifact` registries. Everything
+//! else is pure. Nothing is executed or installed: that is for the crate `installer`.
 
 pub mod archive;
 pub mod artifact;
 pub mod build;
 mod built;
 pub mod combine;
+pub mod contents;
 mod definition;
 mod diff;
 mod extract;
@@ -40,10 +41,10 @@ pub use diff::{Amount, Change, Difference, Kind, carried, diff};
 pub use extract::{ExtractError, extract};
 pub use finding::{Finding, Severity};
 pub use lock::{EntryKind, Lock, LockedEntry};
-pub use merge::merge;
+pub use merge::{is_in_range as satisfies, merge};
 pub use package::{Package, PackagedFile};
 pub use progress::Progress;
 pub use root::{Base, DocumentError, FORMAT, Locked, Root};
 pub use scan::{Scanned, scan};
 pub use starter::{StarterFile, starter};
-pub use verify::{verify, verify_sources};
+pub use verify::{verify, verify_sources, verify_with};

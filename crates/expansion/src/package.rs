@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::definition::{At, DEFINITION, Definition, FileEntry, HookChoice, VALUES, parse_strict};
 use crate::finding::Finding;
 use crate::scan::{Content, File, Scanned};
+use crate::template;
 
 /// The permission bits of hooks without a `mode`.
 const EXECUTABLE: u32 = 0o755;
@@ -68,6 +69,25 @@ impl Package {
             is_defined,
         };
         (package, findings)
+    }
+
+    /// The package with values of a site, which override its own, key by key.
+    #[must_use]
+    pub fn with_values(mut self, site: &Map<String, Value>) -> Self {
+        overlay(&mut self.values, site);
+        self
+    }
+
+    /// What machines get of a file that is a template; `None` if the file is copied as it is.
+    pub fn render(
+        &self,
+        scanned: &Scanned,
+        file: &PackagedFile,
+    ) -> Result<Option<Vec<u8>>, template::Error> {
+        let text = scanned.file(&file.path).and_then(template_text);
+        let text = text.filter(|_| file.is_rendered);
+        text.map(|text| template::render(text, &self.template_data()))
+            .transpose()
     }
 
     /// The values that templates see: `.Values` and `.Package`.

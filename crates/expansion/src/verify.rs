@@ -12,6 +12,9 @@ mod plugins;
 mod scripts;
 mod steps;
 
+pub(crate) use charts::{one_line, read_files as read_chart_files};
+use serde_json::{Map, Value};
+
 use crate::finding::Finding;
 use crate::package::Package;
 use crate::scan::Scanned;
@@ -35,16 +38,26 @@ enum MissingImages {
 
 /// All findings of a package, in the order of files and lines.
 pub fn verify(scanned: &Scanned) -> Vec<Finding> {
-    findings(scanned, MissingImages::Wrong)
+    findings(scanned, &Map::new(), MissingImages::Wrong)
+}
+
+/// All findings of a package with the values of a site, which override its own.
+pub fn verify_with(scanned: &Scanned, site: &Map<String, Value>) -> Vec<Finding> {
+    findings(scanned, site, MissingImages::Wrong)
 }
 
 /// All findings of a folder that a package is built from: its archive may lack images.
 pub fn verify_sources(scanned: &Scanned) -> Vec<Finding> {
-    findings(scanned, MissingImages::Fetched)
+    findings(scanned, &Map::new(), MissingImages::Fetched)
 }
 
-fn findings(scanned: &Scanned, missing_images: MissingImages) -> Vec<Finding> {
+fn findings(
+    scanned: &Scanned,
+    site: &Map<String, Value>,
+    missing_images: MissingImages,
+) -> Vec<Finding> {
     let (package, mut findings) = Package::read(scanned);
+    let package = package.with_values(site);
     let subject = Subject {
         scanned,
         package: &package,

@@ -47,7 +47,7 @@ impl Arguments {
             verbose: self.global.verbose,
             format,
             is_service,
-            prints_failures: matches!(self.command, Command::Up(_)),
+            prints_failures: matches!(self.command, Command::Install(_) | Command::Up(_)),
         }
     }
 }
@@ -78,6 +78,8 @@ pub(crate) enum Command {
     /// List, copy, save and load images
     #[command(subcommand, visible_alias = "images")]
     Image(Deferred<commands::image::Verb>),
+    /// Install an expansion package and the first cluster, with a plan first and resume
+    Install(Deferred<commands::install::Args>),
     /// Add, remove and use the machines of clusters
     #[command(subcommand, visible_alias = "machines")]
     Machine(Deferred<commands::machine::Verb>),

@@ -12,9 +12,11 @@ pub(crate) mod completion;
 mod embedded_server;
 pub(crate) mod expansion;
 pub(crate) mod image;
+pub(crate) mod install;
 mod kubeconfig_file;
 mod listen;
 mod live_area;
+mod local_platform;
 pub(crate) mod machine;
 mod mirror_flags;
 mod oci_chart;
@@ -42,6 +44,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Completion(args) => completion::run(&args, &printer),
         Command::Expansion(verb) => expansion::run(&verb, &printer),
         Command::Image(verb) => image::run(&verb, &printer),
+        Command::Install(args) => install::run(&args, &printer),
         Command::Machine(verb) => machine::run(&verb, &printer),
         Command::Plugin(verb) => plugin::run(&verb, &printer),
         Command::Provider(verb) => provider::run(&verb, &printer),

@@ -23,7 +23,7 @@ use crate::answer::{Answer, Failure, empty};
 use crate::route::Route;
 use crate::server::Context;
 
-pub(crate) use charts::{ChartIndex, IndexFolder};
+pub(crate) use charts::{ChartIndex, IndexFolder, ORIGIN as CHART_ORIGIN, PREFIX as CHARTS};
 
 /// How long a client may take to send the next part of a body.
 const BODY_TIMEOUT: Duration = Duration::from_mins(1);

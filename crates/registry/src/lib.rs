@@ -18,4 +18,7 @@ mod tokens;
 
 pub use access::{Access, AccessError};
 pub use server::{Server, ServerError, ServerOptions};
-pub use store::{Collected, Content, GcOptions, Kept, Problem, Store, StoreError, StoreOptions};
+pub use store::{
+    BlobImport, ChartImport, Collected, Content, GcOptions, Kept, Problem, Store, StoreError,
+    StoreOptions,
+};

@@ -17,6 +17,7 @@ mod blobs;
 mod collect;
 mod collected;
 mod gc_report;
+mod import;
 mod manifests;
 mod repair;
 mod sync;
@@ -32,6 +33,7 @@ use outrigger_oci::{Digest, InvalidManifest};
 
 pub use collect::GcOptions;
 pub use gc_report::{Collected, Content, Kept};
+pub use import::{BlobImport, ChartImport};
 pub use repair::Problem;
 use sync::Syncer;
 pub(crate) use upload::{Upload, Uploads};

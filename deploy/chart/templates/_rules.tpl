@@ -36,7 +36,7 @@
 # upgrade the custom resource definitions that were installed with the controller
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
-  resourceNames: ["plugins.outrigger.dev", "repositories.outrigger.dev", "clusters.outrigger.dev", "machines.outrigger.dev"]
+  resourceNames: ["plugins.outrigger.dev", "repositories.outrigger.dev", "clusters.outrigger.dev", "machines.outrigger.dev", "installations.outrigger.dev"]
   verbs: ["patch"]
 {{- end }}
 {{- if .Values.metrics.enabled }}

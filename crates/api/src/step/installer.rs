@@ -1,7 +1,7 @@
 //! The steps of the installer, which expansion packages and configurations may skip.
 //!
-//! The installer does not exist yet: the names are checked, so that a package which is written today names steps that
-//! will exist. Where TKEStack has the step, its name is an older name of ours.
+//! Their ids are the types of the conditions of an Installation. Where TKEStack has the step, its name is an older name of
+//! ours.
 
 use outrigger_apimachinery::nearest::nearest;
 
@@ -13,21 +13,31 @@ pub struct InstallerStep {
     pub aliases: &'static [&'static str],
     /// Whether later steps work without it.
     pub is_skippable: bool,
+    /// What it does, for plans and the reference.
+    pub what: &'static str,
 }
 
-const fn step(id: &'static str, aliases: &'static [&'static str]) -> InstallerStep {
+const fn step(
+    id: &'static str,
+    aliases: &'static [&'static str],
+    what: &'static str,
+) -> InstallerStep {
     InstallerStep {
         id,
         aliases,
         is_skippable: true,
+        what,
     }
 }
 
-const fn required(id: &'static str, aliases: &'static [&'static str]) -> InstallerStep {
+const fn required(
+    id: &'static str,
+    aliases: &'static [&'static str],
+    what: &'static str,
+) -> InstallerStep {
     InstallerStep {
-        id,
-        aliases,
         is_skippable: false,
+        ..step(id, aliases, what)
     }
 }
 
@@ -36,29 +46,69 @@ pub const INSTALLER_STEPS: &[InstallerStep] = &[
     step(
         "LoadExpansionOperatorImage",
         &["Load Expansion Operator Image"],
+        "makes the operator of the package available",
     ),
-    step("PatchHookFiles", &["Patch Hook Files"]),
-    step("StartExpansionOperator", &["Start Expansion Operator"]),
-    step("ExecutePreInstallHook", &["Execute pre install hook"]),
-    step("SetupLocalRegistry", &["Setup local registry"]),
-    step("LoadImages", &["Load images"]),
-    step("TagImages", &["Tag images"]),
+    step(
+        "PatchHookFiles",
+        &["Patch Hook Files"],
+        "renders and writes hooks, files and files of the provider",
+    ),
+    step(
+        "StartExpansionOperator",
+        &["Start Expansion Operator"],
+        "starts the operator of delegated steps",
+    ),
+    step(
+        "ExecutePreInstallHook",
+        &["Execute pre install hook"],
+        "runs the hook pre-install on this machine",
+    ),
+    step(
+        "SetupLocalRegistry",
+        &["Setup local registry"],
+        "starts the registry of images and charts",
+    ),
+    step(
+        "LoadImages",
+        &["Load images"],
+        "streams the images that are missing into the registry",
+    ),
+    step("TagImages", &["Tag images"], "gives the images their names"),
     step(
         "PushImages",
         &["Push images", "Push base components images"],
+        "pushes the images to the registry of the site",
     ),
     step(
         "UploadCharts",
         &["Import charts", "Import Expansion Charts"],
+        "uploads the charts to the registry",
     ),
-    required("CreateGlobalCluster", &["Create global cluster"]),
-    step("WriteKubeconfig", &["Write kubeconfig"]),
+    required(
+        "CreateGlobalCluster",
+        &["Create global cluster"],
+        "creates the cluster, and waits until it runs",
+    ),
+    step(
+        "WriteKubeconfig",
+        &["Write kubeconfig"],
+        "writes the kubeconfig to the share folder",
+    ),
     step(
         "ExecutePostClusterReadyHook",
         &["Execute post cluster ready hook"],
+        "runs the hook post-cluster-ready on this machine",
     ),
-    step("InstallPlugins", &["Install Applications"]),
-    step("ExecutePostInstallHook", &["Execute post install hook"]),
+    step(
+        "InstallPlugins",
+        &["Install Applications"],
+        "installs the plugins of the package, and waits until they are Ready",
+    ),
+    step(
+        "ExecutePostInstallHook",
+        &["Execute post install hook"],
+        "runs the hook post-install on this machine",
+    ),
 ];
 
 /// The step with this id or older name.

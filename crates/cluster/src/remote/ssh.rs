@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,6 +125,12 @@ fn failed(error: impl std::error::Error) -> RemoteError {
         source = cause.source();
     }
     RemoteError { message }
+}
+
+/// The machine on which this process runs, which records attempts in a folder.
+pub fn local(state: &Path) -> Arc<dyn Remote> {
+    let state = state.display().to_string();
+    Arc::new(SshMachine(Machine::local_with_state(Some(state))))
 }
 
 #[derive(Debug)]

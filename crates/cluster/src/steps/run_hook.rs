@@ -112,7 +112,7 @@ impl Step for RunHook {
 }
 
 /// The end of a text, and whether something is missing.
-pub(crate) fn tail(text: &str, limit: usize) -> (&str, bool) {
+pub fn tail(text: &str, limit: usize) -> (&str, bool) {
     let start = text.len().saturating_sub(limit);
     let start = (start..=text.len()).find(|index| text.is_char_boundary(*index));
     let start = start.unwrap_or(text.len());

@@ -12,6 +12,7 @@ mod deploy;
 mod embedded_api;
 mod example_charts;
 mod images;
+mod install;
 mod lab;
 mod machines;
 mod plugins;

@@ -142,6 +142,11 @@ impl Error {
         }
     }
 
+    /// What a sink returns to end a read.
+    pub fn canceled() -> Self {
+        Self::io(Path::new("."), io::Error::other("canceled"))
+    }
+
     /// What the user can do about it.
     pub fn hint(&self) -> Option<String> {
         let text = match self {

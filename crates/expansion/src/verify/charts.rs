@@ -111,7 +111,7 @@ fn check_chart(
 }
 
 /// The files of a chart folder or archive. `None` if there is neither; whether it is missing is checked elsewhere.
-fn read_files(scanned: &Scanned, path: &str) -> Option<Result<Vec<File>, Finding>> {
+pub(crate) fn read_files(scanned: &Scanned, path: &str) -> Option<Result<Vec<File>, Finding>> {
     if scanned.file(path).is_some() {
         let Some(bytes) = scanned.bytes(path) else {
             return Some(Err(Finding::fatal(path, "is too large for a chart")));
@@ -238,7 +238,7 @@ fn find_images(chart: &Chart) -> Result<Vec<ImageUse>, String> {
 }
 
 /// Helm's messages may have several lines.
-fn one_line(message: &impl ToString) -> String {
+pub(crate) fn one_line(message: &impl ToString) -> String {
     let text = message.to_string();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join(" ")

@@ -67,7 +67,7 @@ impl Source {
     }
 
     /// Blobs in the order in which the source has them.
-    pub(super) fn in_order<'a>(&self, mut blobs: Vec<&'a Descriptor>) -> Vec<&'a Descriptor> {
+    pub fn in_order<'a>(&self, mut blobs: Vec<&'a Descriptor>) -> Vec<&'a Descriptor> {
         if let Self::Archive(archive) = self {
             blobs.sort_by_key(|blob| archive.position(&blob.digest));
         }

@@ -16,10 +16,10 @@ mod keygen;
 mod merge;
 mod merge_config;
 mod new;
-mod opening;
+pub(super) mod opening;
 mod pull;
 mod push;
-mod sign;
+pub(super) mod sign;
 mod verify;
 
 const EXAMPLES: &str = "\
@@ -96,7 +96,7 @@ pub(crate) fn run(verb: &Verb, printer: &Printer) -> anyhow::Result<ExitCode> {
 }
 
 /// `2 fatal findings, 1 warning`, or `no findings`.
-fn summary(findings: &[Finding]) -> String {
+pub(super) fn summary(findings: &[Finding]) -> String {
     let fatal = findings.iter().filter(|finding| finding.is_fatal()).count();
     let warnings = findings.len() - fatal;
     match (fatal, warnings) {

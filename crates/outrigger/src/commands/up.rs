@@ -1,34 +1,32 @@
 //! `outrigger up`: a local cluster in one process.
 
-mod apply;
-mod clusters;
-mod stand_ins;
+pub(super) mod apply;
+pub(super) mod clusters;
+mod package;
+pub(super) mod stand_ins;
 mod status_lines;
-mod watch;
+pub(super) mod watch;
 
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context as _;
-use kube::Client;
 use outrigger_api::plugin::Plugin;
-use outrigger_apiserver::server::Options;
-use outrigger_apiserver::transport::{KUBECONFIG_NAME, Written};
-use outrigger_controller::{ClusterOptions, crds};
-use outrigger_simulate as simulate;
+use outrigger_apiserver::transport::KUBECONFIG_NAME;
+use outrigger_controller::ClusterOptions;
 use tokio::sync::Notify;
 
 use self::stand_ins::StandIns;
 pub(crate) use self::stand_ins::check as check_stand_ins;
 use super::cluster::file::Manifests;
-use super::listen::{self, parse_address};
+use super::listen::parse_address;
+use super::local_platform::{KubeconfigFile, Platform, Settings};
 use super::plugin::file;
 use super::runtime::{self, SHUTDOWN_LIMIT, shutdown_signal};
-use super::{embedded_server, kubeconfig_file};
+use crate::commands::install::{Input, PackageFlags};
 use crate::commands::mirror_flags::MirrorFlags;
 use crate::commands::registry_name::parse_prefix;
 use crate::printer::Printer;
@@ -38,11 +36,9 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger up --plugins examples/plugins
   outrigger up --cluster cluster.json              Bring up a cluster on machines over SSH
+  outrigger up --expansion ./demo                  Install an expansion package, with a stand-in machine
   outrigger up --data ./data --kubeconfig ./kubeconfig
   outrigger up --plugins site.yaml --once          Exit when all are Ready, with 1 if one fails";
-
-/// How long a simulated pod takes to start.
-const SIMULATED_DELAY: Duration = Duration::from_millis(100);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -57,8 +53,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
     /// Port of the stand-in machines of clusters [default: that of the manifest]
-    #[arg(long, value_name = "PORT", requires = "cluster", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", requires = "cluster", conflicts_with = "expansion", value_parser = clap::value_parser!(u16).range(1..))]
     stand_in_port: Option<u16>,
+    #[command(flatten)]
+    package: PackageFlags,
     /// Directory of the files of clusters [default: the directory of --cluster]
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
@@ -82,50 +80,41 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
-    runtime::run(up(args, printer))
+    let package = package::read(args)?;
+    runtime::run(up(args, package, printer))
 }
 
-async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
+async fn up(args: &Args, package: Option<Input>, printer: &Printer) -> anyhow::Result<ExitCode> {
     let plugins = match args.plugins.as_slice() {
         [] => Vec::new(),
         paths => file::read(paths)?,
     };
-    let mut manifests = match &args.cluster {
-        Some(path) => super::cluster::file::read(path)?,
-        None => Manifests::default(),
+    let mut manifests = match (&package, &args.cluster) {
+        (Some(package), _) => package.manifests(),
+        (None, Some(path)) => super::cluster::file::read(path)?,
+        (None, None) => Manifests::default(),
     };
     if let Some(port) = args.stand_in_port {
         StandIns::set_port(&mut manifests, port);
     }
     let shutdown = shutdown_signal(Some(SHUTDOWN_LIMIT))?;
-    let options = match &args.data {
-        Some(directory) => Options::in_folder(directory),
-        None => Options::in_memory(),
+    let settings = Settings {
+        data: args.data.as_deref(),
+        listen: args.listen,
+        kubeconfig: args.kubeconfig.as_deref(),
     };
-    let listener = listen::bind(args.listen, false, args.data.as_deref()).await?;
-    let address = listener.address();
-    let server = embedded_server::open(options).await?;
-    // The server has made the data folder private.
-    let stand_ins = StandIns::start(&manifests, args.data.as_deref()).await?;
-    server.serve(listener);
-    server.run_controllers();
-    simulate::start(
-        &server,
-        simulate::Options {
-            delay: SIMULATED_DELAY,
-            ..simulate::Options::default()
-        },
-    );
-    let kubeconfig =
-        KubeconfigFile::write(args, |path| kubeconfig_file::write(path, address, &server))?;
-    if !(args.once && kubeconfig.temporary_directory.is_some()) {
-        printer.line(&kubeconfig.path.display().to_string())?;
-    }
-    let client = Client::new(server.service(), "default");
-    crds::install(&client, true).await?;
-    let objects = (plugins, manifests);
-    let result = run_controller(args, client, objects, &kubeconfig, shutdown).await;
-    tokio::join!(server.close(), stand_ins.stop());
+    let platform = Platform::start(settings, &manifests, |kubeconfig| {
+        if args.once && kubeconfig.is_temporary() {
+            return Ok(());
+        }
+        printer.line(&kubeconfig.path.display().to_string())
+    })
+    .await?;
+    let result = match package {
+        Some(package) => package::run(args, &platform, package, &plugins, shutdown).await,
+        None => run_controller(args, &platform, (plugins, manifests), shutdown).await,
+    };
+    platform.stop().await;
     let report = result?;
     if args.once && !(report.rows.is_empty() && args.cluster.is_some()) {
         printer.list(crate::arguments::Output::Table, &report.rows)?;
@@ -137,11 +126,11 @@ async fn up(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
 /// are idle.
 async fn run_controller(
     args: &Args,
-    client: Client,
+    platform: &Platform,
     (plugins, manifests): (Vec<Plugin>, Manifests),
-    kubeconfig: &KubeconfigFile,
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<watch::Report> {
+    let client = platform.client.clone();
     let options = outrigger_controller::Options {
         image_registry: args.image_registry.clone(),
         compat: true,
@@ -168,7 +157,7 @@ async fn run_controller(
     apply::apply(&client, &plugins).await?;
     let applied = clusters::apply(&client, manifests).await?;
     if !args.once {
-        print_next_steps(kubeconfig, &applied.clusters);
+        print_next_steps(&platform.kubeconfig, &applied.clusters);
     }
     let stop_when = if args.once {
         watch::StopWhen::Idle
@@ -217,57 +206,4 @@ fn print_next_steps(kubeconfig: &KubeconfigFile, clusters: &[String]) {
     note("  outrigger plugin list -A");
     note("  outrigger plugin disable NAME");
     note("press Ctrl-C to stop");
-}
-
-/// A kubeconfig on disk, removed on drop if it is in a temporary directory.
-struct KubeconfigFile {
-    path: PathBuf,
-    is_current: bool,
-    temporary_directory: Option<PathBuf>,
-}
-
-impl KubeconfigFile {
-    fn write(
-        args: &Args,
-        write: impl Fn(&Path) -> anyhow::Result<Written>,
-    ) -> anyhow::Result<Self> {
-        let (path, temporary_directory) = match (&args.kubeconfig, &args.data) {
-            (Some(path), _) => (path.clone(), None),
-            (None, Some(data)) => (data.join("kubeconfig"), None),
-            (None, None) => {
-                let directory = private_temporary_directory()?;
-                (directory.join("kubeconfig"), Some(directory))
-            }
-        };
-        let path = std::path::absolute(&path).unwrap_or(path);
-        let Written { is_current, .. } = write(&path)?;
-        if let (Some(_), Some(data)) = (&args.kubeconfig, &args.data) {
-            // For `apiserver backup`.
-            write(&data.join("kubeconfig"))?;
-        }
-        Ok(Self {
-            path,
-            is_current,
-            temporary_directory,
-        })
-    }
-}
-
-/// A new directory with an unpredictable name, for its owner only.
-fn private_temporary_directory() -> anyhow::Result<PathBuf> {
-    let number = getrandom::u64().context("failed to read random bytes")?;
-    let directory = std::env::temp_dir().join(format!("outrigger-{number:016x}"));
-    let mut builder = std::fs::DirBuilder::new();
-    let created = builder.mode(0o700).create(&directory);
-    created.with_context(|| format!("failed to create {}", directory.display()))?;
-    Ok(directory)
-}
-
-impl Drop for KubeconfigFile {
-    fn drop(&mut self) {
-        if let Some(directory) = &self.temporary_directory {
-            // A file that is left behind is harmless: its server has stopped.
-            let _ = fs_err::remove_dir_all(directory);
-        }
-    }
 }

@@ -20,10 +20,10 @@ use crate::server::Context;
 use crate::store::{Store, StoreError};
 
 /// The annotation that tells system addons from charts of the user.
-pub(super) const ORIGIN: &str = "outrigger.dev/origin";
+pub(crate) const ORIGIN: &str = "outrigger.dev/origin";
 
 /// The repositories that the chart API pushes to.
-pub(super) const PREFIX: &str = "charts";
+pub(crate) const PREFIX: &str = "charts";
 
 /// The largest metadata of a chart in the index.
 pub(super) const MAX_METADATA: u64 = 256 << 10;

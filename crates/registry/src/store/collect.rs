@@ -260,6 +260,16 @@ impl Store {
         self.collect_uploads(ABANDONED, options, &mut Collected::default())
     }
 
+    /// Removes all uploads, which an earlier process left: for stores that no client writes to.
+    pub fn drop_uploads(&self) -> Result<(), StoreError> {
+        let options = GcOptions {
+            dry_run: false,
+            untagged: false,
+            grace: None,
+        };
+        self.collect_uploads(Duration::ZERO, options, &mut Collected::default())
+    }
+
     fn collect_uploads(
         &self,
         grace: Duration,

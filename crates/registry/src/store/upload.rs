@@ -146,6 +146,10 @@ pub(super) fn hash(file: &mut std::fs::File, hasher: &mut Hasher) -> std::io::Re
 }
 
 impl Upload {
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
     pub(crate) fn size(&self) -> u64 {
         self.slot.size.load(Ordering::Acquire)
     }

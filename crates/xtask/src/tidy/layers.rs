@@ -37,6 +37,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("outrigger-stack", 3),
     ("outrigger-cluster", 3),
     ("outrigger-controller", 4),
+    ("outrigger-installer", 4),
     ("outrigger-console", 4),
     ("outrigger", 5),
     ("outrigger-peers", 6),

@@ -53,15 +53,30 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Manifests> {
 }
 
 fn parse(name: &str, text: &str) -> anyhow::Result<Manifests> {
+    of_objects(name, objects(name, text)?)
+}
+
+/// The objects of a text, with the numbers of their documents.
+pub(crate) fn objects(name: &str, text: &str) -> anyhow::Result<Vec<(usize, Value)>> {
     let text = compat::strip_comments(text);
-    let mut manifests = Manifests::default();
+    let mut objects = Vec::new();
     for (index, document) in outrigger_goyaml::documents(text.as_bytes()).enumerate() {
         let location = || format!("{name}, document {}", index + 1);
         let document = document.map_err(|error| anyhow!("{}: {}", location(), error.rest))?;
         let object = outrigger_goyaml::parse_json(&document).with_context(location)?;
         if !object.is_null() {
-            manifests.add(object).with_context(location)?;
+            objects.push((index + 1, object));
         }
+    }
+    Ok(objects)
+}
+
+/// Validates objects, of which one is a cluster.
+pub(crate) fn of_objects(name: &str, objects: Vec<(usize, Value)>) -> anyhow::Result<Manifests> {
+    let mut manifests = Manifests::default();
+    for (number, object) in objects {
+        let location = || format!("{name}, document {number}");
+        manifests.add(object).with_context(location)?;
     }
     let Manifests { clusters, .. } = &manifests;
     ensure!(!clusters.is_empty(), "{name} contains no clusters");

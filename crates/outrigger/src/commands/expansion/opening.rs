@@ -17,7 +17,7 @@ use crate::report::{hinted, note};
 
 /// The base of a delta that a command reads.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct BaseFlag {
+pub(crate) struct BaseFlag {
     /// Package that a delta was built from
     #[arg(long, value_name = "PACKAGE")]
     base: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(super) struct BaseFlag {
 
 impl BaseFlag {
     /// Opens a folder, or reads and verifies a built package.
-    pub(super) fn open(&self, path: &Path) -> anyhow::Result<Opened> {
+    pub(crate) fn open(&self, path: &Path) -> anyhow::Result<Opened> {
         let (path, base) = (path.to_owned(), self.base.clone());
         reading(move |progress| {
             open(&path, base.as_deref(), progress).map_err(|error| {
@@ -35,27 +35,32 @@ impl BaseFlag {
         })
     }
 
+    /// The path of the base.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.base.as_deref()
+    }
+
     /// Opens the base, if there is one.
-    pub(super) fn reader(&self, progress: &Arc<Progress>) -> anyhow::Result<Option<Reader>> {
+    pub(crate) fn reader(&self, progress: &Arc<Progress>) -> anyhow::Result<Option<Reader>> {
         let base = self.base.as_deref();
         base.map(|path| reader(path, progress)).transpose()
     }
 }
 
 /// Opens a built package: its documents are verified, and its content is not read yet.
-pub(super) fn reader(path: &Path, progress: &Arc<Progress>) -> anyhow::Result<Reader> {
+pub(crate) fn reader(path: &Path, progress: &Arc<Progress>) -> anyhow::Result<Reader> {
     let input = outrigger_expansion::find_built(path).map_err(archive_error)?;
     Reader::open(&input, progress).map_err(archive_error)
 }
 
 /// Adds the hint of an error of a built package.
-pub(super) fn archive_error(error: outrigger_expansion::archive::Error) -> anyhow::Error {
+pub(crate) fn archive_error(error: outrigger_expansion::archive::Error) -> anyhow::Error {
     let hint = error.hint();
     hinted(error, hint)
 }
 
 /// Runs work that reads packages, and shows its progress.
-pub(super) fn reading<T: Send + 'static>(
+pub(crate) fn reading<T: Send + 'static>(
     work: impl FnOnce(&Arc<Progress>) -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {
     let progress = Arc::new(Progress::default());

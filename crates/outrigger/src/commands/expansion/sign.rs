@@ -77,12 +77,12 @@ pub(super) fn read_key(path: &Path) -> anyhow::Result<PrivateKey> {
     PrivateKey::read(path).map_err(key_error)
 }
 
-pub(super) fn key_error(error: KeyError) -> anyhow::Error {
+pub(crate) fn key_error(error: KeyError) -> anyhow::Error {
     let hint = error.hint();
     hinted(error, hint)
 }
 
-pub(super) fn signature_error(error: signature::Error) -> anyhow::Error {
+pub(crate) fn signature_error(error: signature::Error) -> anyhow::Error {
     let hint = error.hint();
     hinted(error, hint)
 }

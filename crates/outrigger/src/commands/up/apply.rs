@@ -18,7 +18,7 @@ const RECORD_NAMESPACE: &str = "outrigger-system";
 const RECORD_NAME: &str = "outrigger-up";
 
 /// Applies the plugins that are new, or whose files have changed since they were applied.
-pub(super) async fn apply(client: &Client, plugins: &[Plugin]) -> anyhow::Result<()> {
+pub(crate) async fn apply(client: &Client, plugins: &[Plugin]) -> anyhow::Result<()> {
     if plugins.is_empty() {
         return Ok(());
     }

@@ -19,17 +19,17 @@ const FIELD_MANAGER: &str = "outrigger-up";
 
 /// The objects of a manifest that are on the server.
 #[derive(Debug)]
-pub(super) struct Applied {
+pub(crate) struct Applied {
     /// The names of the clusters.
-    pub(super) clusters: Vec<String>,
-    pub(super) workers: Vec<Machine>,
+    pub(crate) clusters: Vec<String>,
+    pub(crate) workers: Vec<Machine>,
     /// When that began.
     since: Timestamp,
 }
 
 impl Applied {
     /// A watch of the clusters, also of those that only have workers in the manifest.
-    pub(super) fn watch(&self, client: &Client) -> Watch {
+    pub(crate) fn watch(&self, client: &Client) -> Watch {
         let of_workers = self.workers.iter().map(|worker| &worker.spec.cluster);
         let names = self.clusters.iter().chain(of_workers);
         let mut watch = Watch::new(client, names.cloned());
@@ -42,7 +42,7 @@ impl Applied {
 }
 
 /// The directory of the manifest.
-pub(super) fn files_root(manifest: &Path) -> PathBuf {
+pub(crate) fn files_root(manifest: &Path) -> PathBuf {
     let directory = manifest.parent().unwrap_or_else(|| Path::new(""));
     let directory = if directory.as_os_str().is_empty() {
         Path::new(".")
@@ -54,7 +54,7 @@ pub(super) fn files_root(manifest: &Path) -> PathBuf {
 
 /// Creates the clusters, and applies those that have a name, their workers and Secrets. A cluster whose manifest was applied
 /// before stays as it is, with its workers.
-pub(super) async fn apply(client: &Client, manifests: Manifests) -> anyhow::Result<Applied> {
+pub(crate) async fn apply(client: &Client, manifests: Manifests) -> anyhow::Result<Applied> {
     let since = Timestamp::now();
     manifests.ensure_clusters_of_machines(client).await?;
     manifests.apply_secrets(client, "default", false).await?;

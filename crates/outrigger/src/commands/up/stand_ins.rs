@@ -34,7 +34,7 @@ const INIT: &str = r#"exec 3<&0; "$@" <&3 3<&- & exec 3<&-; wait $!"#;
 
 /// Running machines, which are started again if they end. They end with this process, however it ends.
 #[derive(Debug)]
-pub(super) struct StandIns {
+pub(crate) struct StandIns {
     supervisors: Vec<JoinHandle<()>>,
     is_stopping: watch::Sender<bool>,
     directory: PathBuf,
@@ -43,7 +43,7 @@ pub(super) struct StandIns {
 
 impl StandIns {
     /// Gives the stand-in machines of clusters another port than that of the manifest.
-    pub(super) fn set_port(manifests: &mut Manifests, port: u16) {
+    pub(crate) fn set_port(manifests: &mut Manifests, port: u16) {
         let names = stand_in_clusters(&manifests.clusters);
         let clusters = manifests.clusters.iter_mut();
         let clusters = clusters.filter(|cluster| is_stand_in(cluster));
@@ -56,12 +56,12 @@ impl StandIns {
     }
 
     /// Starts the machines of all clusters that ask for it.
-    pub(super) async fn start(manifests: &Manifests, data: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) async fn start(manifests: &Manifests, data: Option<&Path>) -> anyhow::Result<Self> {
         let machines = machines(manifests);
         let directory = match data {
             Some(data) => data.join("machines"),
             None if machines.is_empty() => PathBuf::new(),
-            None => super::private_temporary_directory()?,
+            None => crate::commands::local_platform::private_temporary_directory()?,
         };
         let mut stand_ins = Self {
             supervisors: Vec::new(),
@@ -93,7 +93,7 @@ impl StandIns {
     }
 
     /// Stops all machines and removes their directories.
-    pub(super) async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.is_stopping.send_replace(true);
         futures::future::join_all(self.supervisors).await;
         if self.is_temporary

@@ -20,7 +20,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// When the watch stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StopWhen {
+pub(crate) enum StopWhen {
     Never,
     /// All plugins are Ready or disabled, or idle for a while.
     Idle,
@@ -29,7 +29,7 @@ pub(super) enum StopWhen {
 /// The result of one plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PluginRow {
+pub(crate) struct PluginRow {
     namespace: String,
     name: String,
     phase: String,
@@ -65,20 +65,20 @@ impl Row for PluginRow {
 
 /// The results of all plugins.
 #[derive(Debug, Default)]
-pub(super) struct Report {
-    pub(super) rows: Vec<PluginRow>,
+pub(crate) struct Report {
+    pub(crate) rows: Vec<PluginRow>,
     has_failures: bool,
 }
 
 impl Report {
     /// The report, as a failure unless something else succeeded.
-    pub(super) fn failed_unless(mut self, is_success: bool) -> Self {
+    pub(crate) fn failed_unless(mut self, is_success: bool) -> Self {
         self.has_failures |= !is_success;
         self
     }
 
     /// Fails if a plugin is not ready, or something else failed and was reported.
-    pub(super) fn exit_code(&self) -> anyhow::Result<ExitCode> {
+    pub(crate) fn exit_code(&self) -> anyhow::Result<ExitCode> {
         let names = self.rows.iter().filter(|row| !row.is_done);
         let names: Vec<&str> = names.map(|row| &*row.name).collect();
         match names.as_slice() {
@@ -119,7 +119,7 @@ impl PluginState {
 }
 
 /// Watches all plugins and prints their progress.
-pub(super) async fn plugins(
+pub(crate) async fn plugins(
     client: Client,
     started: Instant,
     stop_when: StopWhen,

@@ -1,0 +1,5 @@
+//! The installer: crash tests on stand-in machines.
+
+pub(crate) mod crash;
+mod package;
+mod state;
