@@ -154,6 +154,8 @@ pub enum StepError {
     Architecture(String),
     #[error("the machine cannot be a node: {0}")]
     Preflight(String),
+    #[error("the machines cannot form a cluster: {0}")]
+    ClusterPreflight(String),
     #[error("{what} {how}: {output}")]
     Script {
         what: String,

@@ -7,6 +7,7 @@ mod fixture;
 mod hooks;
 mod identity;
 mod interference;
+mod preflight;
 mod records;
 mod recovery;
 mod restore;
