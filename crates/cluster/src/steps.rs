@@ -77,6 +77,12 @@ pub trait Peers: Debug + Send + Sync {
         &'a self,
         machine: &'a Machine,
     ) -> BoxFuture<'a, Result<Arc<dyn Remote>, RemoteError>>;
+
+    /// User name and password of a registry, in a Secret.
+    fn registry_credentials<'a>(
+        &'a self,
+        reference: &'a SecretReference,
+    ) -> BoxFuture<'a, Result<(String, RedactedBytes), StepError>>;
 }
 
 impl<'a> Effect<'a> {

@@ -17,6 +17,7 @@ pub const fn steps(flow: FlowName) -> &'static [FlowStep] {
         FlowName::ScaleDown => SCALE_DOWN,
         FlowName::RenewCertificates => RENEW_CERTIFICATES,
         FlowName::Restore => RESTORE,
+        FlowName::UpdateRegistries => UPDATE_REGISTRIES,
         FlowName::Delete => DELETE,
     }
 }
@@ -200,6 +201,9 @@ const RESTORE: &[FlowStep] = &[
     step("EnsurePodNetwork", Machine, All),
     step("EnsureNodeReady", Machine, All),
 ];
+
+/// Machines read it with each image that they pull.
+const UPDATE_REGISTRIES: &[FlowStep] = &[step("EnsureRegistryHosts", Machine, All)];
 
 const DELETE: &[FlowStep] = &[
     step("EnsureCopyFiles", Machine, All),

@@ -10,4 +10,5 @@ mod interference;
 mod preflight;
 mod records;
 mod recovery;
+mod registries;
 mod restore;

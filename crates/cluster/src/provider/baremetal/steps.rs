@@ -35,6 +35,7 @@ mod node_upgraded;
 mod nodes;
 mod pod_network;
 mod preflight;
+mod registry_hosts;
 mod remove_etcd_member;
 mod remove_machine;
 mod remove_node;
@@ -64,6 +65,10 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
     steps.insert(
         "EnsureRemoveETCDMember",
         Box::new(remove_etcd_member::RemoveEtcdMember),
+    );
+    steps.insert(
+        "EnsureRegistryHosts",
+        Box::new(registry_hosts::RegistryHosts),
     );
     add_renewal(&mut steps);
     add_restore(&mut steps);
