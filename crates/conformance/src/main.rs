@@ -16,6 +16,7 @@ mod flow;
 mod hooks;
 mod images;
 mod kubernetes;
+mod lab;
 mod plugins;
 mod process;
 mod procfs;
@@ -84,6 +85,8 @@ enum Bench {
     Images(images::bench::Args),
     /// `stack render` with many plugins and node pools: time and memory
     Stack(stack::bench::Args),
+    /// Clusters on machines of the lab against a script with plain kubeadm and OpenSSH: time until all nodes are ready
+    Cluster(lab::bench::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -96,6 +99,8 @@ enum Crash {
     Images(crash::Args),
     /// Flows of a cluster: controllers are killed and compete, machines lose connections, hang and reboot
     Flow(crash::Args),
+    /// Clusters on machines of the lab: controllers are killed, machines lose power and network
+    Cluster(crash::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -148,10 +153,12 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Bench(Bench::HooksRunner(args)) => hooks::runner::run(&args).await,
         Command::Bench(Bench::Images(args)) => images::bench::run(binary, &args).await,
         Command::Bench(Bench::Stack(args)) => stack::bench::run(binary, &args),
+        Command::Bench(Bench::Cluster(args)) => lab::bench::run(binary, &args).await,
         Command::Crash(Crash::Images(args)) => {
             crash::run::<images::crash::Test>(binary, &args).await
         }
         Command::Crash(Crash::Flow(args)) => crash::run::<flow::crash::Test>(binary, &args).await,
+        Command::Crash(Crash::Cluster(args)) => crash::run::<lab::crash::Test>(binary, &args).await,
         Command::Crash(Crash::Apiserver(args)) => {
             crash::run::<apiserver::crash::Test>(binary, &args).await
         }
