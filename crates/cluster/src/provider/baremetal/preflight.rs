@@ -93,10 +93,10 @@ pub(super) struct NodeState {
 impl NodeState {
     /// Parses what `node_state.sh` prints, such as `True v1.36.4`.
     pub(super) fn parse(text: &str) -> Self {
-        let (ready, kubelet) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        let mut words = text.split_whitespace();
         Self {
-            is_ready: ready == "True",
-            kubelet: kubelet.to_owned(),
+            is_ready: words.next() == Some("True"),
+            kubelet: words.next().unwrap_or_default().to_owned(),
         }
     }
 }
