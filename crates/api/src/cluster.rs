@@ -19,7 +19,7 @@ pub(crate) mod rules;
 mod validation;
 
 pub use features::{ANY_OPERATOR, Delegation, Features, File, Upgrade};
-pub use kubernetes::{KubeProxy, KubeProxyMode, PodNetwork};
+pub use kubernetes::{ALL_REGISTRIES, KubeProxy, KubeProxyMode, PodNetwork, RegistryMirror};
 pub use validation::{check_destination, validate};
 
 /// The key of a kubeconfig in its Secret.
@@ -99,6 +99,10 @@ pub struct ClusterSpec {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "kubernetes::arbitrary_object")]
     pub kubelet_config: Map<String, Value>,
+    /// Registries that machines pull images from in place of others. A change reaches all machines
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["registry"]))]
+    pub registry_mirrors: Vec<RegistryMirror>,
     /// Preflight checks whose findings are ignored, of the provider or of kubeadm, such as `Swap`
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
@@ -182,6 +186,8 @@ pub enum ClusterPhase {
     Renewing,
     /// Restored from a backup
     Restoring,
+    /// Machines get other mirrors of registries
+    Configuring,
     /// A step failed, or the spec is invalid; the conditions have the reason
     Failed,
     Terminating,

@@ -262,6 +262,8 @@ pub enum MachinePhase {
     Renewing,
     /// Restored from a backup
     Restoring,
+    /// Gets other mirrors of registries
+    Configuring,
     /// A step failed; the conditions have the reason
     Failed,
     Terminating,

@@ -21,6 +21,7 @@ pub enum FlowName {
     ScaleDown,
     RenewCertificates,
     Restore,
+    UpdateRegistries,
     Delete,
 }
 
@@ -32,6 +33,7 @@ impl FlowName {
         Self::ScaleDown,
         Self::RenewCertificates,
         Self::Restore,
+        Self::UpdateRegistries,
         Self::Delete,
     ];
 
@@ -44,6 +46,7 @@ impl FlowName {
             Self::ScaleDown => "ScaleDown",
             Self::RenewCertificates => "RenewCertificates",
             Self::Restore => "Restore",
+            Self::UpdateRegistries => "UpdateRegistries",
             Self::Delete => "Delete",
         }
     }
@@ -53,7 +56,12 @@ impl FlowName {
         match self {
             Self::RenewCertificates => Some(annotation::RENEW_CERTIFICATES),
             Self::Restore => Some(annotation::RESTORE),
-            Self::Create | Self::Upgrade | Self::ScaleUp | Self::ScaleDown | Self::Delete => None,
+            Self::Create
+            | Self::Upgrade
+            | Self::ScaleUp
+            | Self::ScaleDown
+            | Self::UpdateRegistries
+            | Self::Delete => None,
         }
     }
 

@@ -18,7 +18,7 @@ mod request;
 mod tests;
 
 use request::is_requested;
-pub use request::request;
+pub use request::{annotated_request, request};
 
 /// A flow and what distinguishes this run from others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +76,7 @@ fn due(
     let restore = is_requested(cluster, FlowName::Restore);
     let renewal = is_requested(cluster, FlowName::RenewCertificates);
     let scale_up = machines.iter().any(|machine| needs_install(machine));
+    let registries = is_requested(cluster, FlowName::UpdateRegistries);
     match (outcome, current) {
         // A flow is finished before another one begins, except for an upgrade to yet another version.
         (Some(Outcome::InProgress | Outcome::Delegated(_) | Outcome::Held(_)), Some(run)) => {
@@ -85,6 +86,8 @@ fn due(
         _ if restore => Some(FlowName::Restore),
         _ if scale_down => Some(FlowName::ScaleDown),
         _ if renewal => Some(FlowName::RenewCertificates),
+        // Machines pull the images of an upgrade.
+        _ if registries => Some(FlowName::UpdateRegistries),
         _ if upgrade => Some(FlowName::Upgrade),
         _ if scale_up => Some(FlowName::ScaleUp),
         _ if !leaving.is_empty() => Some(FlowName::ScaleDown),
@@ -125,7 +128,9 @@ pub fn participants<'a>(
                 && !leaves(machine)
                 && !is_lost(machine)
         }
-        FlowName::Restore => !needs_install(machine) && !leaves(machine) && !is_lost(machine),
+        FlowName::Restore | FlowName::UpdateRegistries => {
+            !needs_install(machine) && !leaves(machine) && !is_lost(machine)
+        }
         FlowName::Delete => has_begun(machine) && !is_lost(machine),
     };
     let mut machines: Vec<&Machine> = machines
@@ -284,6 +289,7 @@ pub fn run_version<'a>(cluster: &'a Cluster, run: &Run) -> &'a str {
         | FlowName::ScaleDown
         | FlowName::RenewCertificates
         | FlowName::Restore
+        | FlowName::UpdateRegistries
         | FlowName::Delete => installed_version(cluster).unwrap_or(desired),
     }
 }
@@ -365,7 +371,7 @@ fn run_suffix(cluster: &Cluster, current: Option<&Run>, flow: FlowName) -> Strin
         return format!("{name}-{}", desired_version(cluster));
     }
     if let Some(request) = request(cluster, flow) {
-        return format!("{name}-{}", &digest(&[request])[..12]);
+        return format!("{name}-{}", &digest(&[&request])[..12]);
     }
     // A run goes on although nobody asks for it any more.
     let current = current.filter(|run| run.flow == flow && !is_completed(cluster));

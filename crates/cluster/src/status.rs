@@ -60,6 +60,7 @@ pub fn of_machine(
         FlowName::Upgrade => MachinePhase::Upgrading,
         FlowName::RenewCertificates => MachinePhase::Renewing,
         FlowName::Restore => MachinePhase::Restoring,
+        FlowName::UpdateRegistries => MachinePhase::Configuring,
         FlowName::Create | FlowName::ScaleUp => MachinePhase::Initializing,
     };
     let is_installed = status.phase == MachinePhase::Running && installs(inputs.run.flow);
@@ -241,6 +242,7 @@ const fn phase(flow: FlowName) -> ClusterPhase {
         FlowName::ScaleDown => ClusterPhase::Downscaling,
         FlowName::RenewCertificates => ClusterPhase::Renewing,
         FlowName::Restore => ClusterPhase::Restoring,
+        FlowName::UpdateRegistries => ClusterPhase::Configuring,
         FlowName::Delete => ClusterPhase::Terminating,
     }
 }
@@ -278,7 +280,10 @@ pub fn after_pass(
                 status.requests = requests(cluster, FlowName::ALL);
             }
         }
-        (Outcome::Done, FlowName::RenewCertificates | FlowName::Restore) => {
+        (
+            Outcome::Done,
+            FlowName::RenewCertificates | FlowName::Restore | FlowName::UpdateRegistries,
+        ) => {
             status.requests.extend(requests(cluster, &[flow]));
             status.phase = ClusterPhase::Running;
         }
@@ -296,7 +301,7 @@ pub fn after_pass(
 fn requests(cluster: &Cluster, flows: &[FlowName]) -> BTreeMap<String, String> {
     let requests = flows.iter().filter_map(|flow| {
         let request = lifecycle::request(cluster, *flow)?;
-        Some((flow.as_str().to_owned(), request.to_owned()))
+        Some((flow.as_str().to_owned(), request.into_owned()))
     });
     requests.collect()
 }
@@ -372,11 +377,12 @@ fn recorded_phase(cluster: &Cluster) -> ClusterPhase {
     let is_created = lifecycle::installed_version(cluster).is_some();
     let flow = lifecycle::current_run(cluster).map(|run| run.flow);
     match flow {
-        Some(flow @ (FlowName::Upgrade | FlowName::RenewCertificates | FlowName::Restore))
-            if !lifecycle::is_completed(cluster) =>
-        {
-            phase(flow)
-        }
+        Some(
+            flow @ (FlowName::Upgrade
+            | FlowName::RenewCertificates
+            | FlowName::Restore
+            | FlowName::UpdateRegistries),
+        ) if !lifecycle::is_completed(cluster) => phase(flow),
         _ if is_created => ClusterPhase::Running,
         Some(flow) => phase(flow),
         None => ClusterPhase::default(),

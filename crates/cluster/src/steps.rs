@@ -78,6 +78,12 @@ pub trait Peers: Debug + Send + Sync {
         &'a self,
         machine: &'a Machine,
     ) -> BoxFuture<'a, Result<Arc<dyn Remote>, RemoteError>>;
+
+    /// User name and password of a registry, in a Secret.
+    fn registry_credentials<'a>(
+        &'a self,
+        reference: &'a SecretReference,
+    ) -> BoxFuture<'a, Result<(String, RedactedBytes), StepError>>;
 }
 
 impl<'a> Effect<'a> {
@@ -155,6 +161,8 @@ pub enum StepError {
     Architecture(String),
     #[error("the machine cannot be a node: {0}")]
     Preflight(String),
+    #[error("the machines cannot form a cluster: {0}")]
+    ClusterPreflight(String),
     #[error("{what} {how}: {output}")]
     Script {
         what: String,

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How often to kill the process [default: 200 for the API server and flows, 100 for plugins]
+    /// How often to kill the process [default: 200 for the API server and flows, 100 for plugins, 20 for clusters]
     #[arg(long)]
     rounds: Option<usize>,
     /// Seed of the random times and changes; a run prints it

@@ -17,6 +17,7 @@ mod hooks;
 mod images;
 mod install;
 mod kubernetes;
+mod lab;
 mod plugins;
 mod process;
 mod procfs;
@@ -85,6 +86,8 @@ enum Bench {
     Images(images::bench::Args),
     /// `stack render` with many plugins and node pools: time and memory
     Stack(stack::bench::Args),
+    /// Clusters on machines of the lab against a script with plain kubeadm and OpenSSH: time until all nodes are ready
+    Cluster(lab::bench::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -99,6 +102,8 @@ enum Crash {
     Flow(crash::Args),
     /// The installer, on stand-in machines: hooks, images, a cluster and plugins
     Install(crash::Args),
+    /// Clusters on machines of the lab: controllers are killed, machines lose power and network
+    Cluster(crash::Args),
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -151,6 +156,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Bench(Bench::HooksRunner(args)) => hooks::runner::run(&args).await,
         Command::Bench(Bench::Images(args)) => images::bench::run(binary, &args).await,
         Command::Bench(Bench::Stack(args)) => stack::bench::run(binary, &args),
+        Command::Bench(Bench::Cluster(args)) => lab::bench::run(binary, &args).await,
         Command::Crash(Crash::Images(args)) => {
             crash::run::<images::crash::Test>(binary, &args).await
         }
@@ -158,6 +164,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Crash(Crash::Install(args)) => {
             crash::run::<install::crash::Test>(binary, &args).await
         }
+        Command::Crash(Crash::Cluster(args)) => crash::run::<lab::crash::Test>(binary, &args).await,
         Command::Crash(Crash::Apiserver(args)) => {
             crash::run::<apiserver::crash::Test>(binary, &args).await
         }

@@ -29,6 +29,7 @@ pub struct HookRun {
     pub hook: String,
     pub attempt: String,
     pub arguments: Vec<String>,
+    /// That of a hook, or the text of a script.
     pub context: String,
 }
 
@@ -48,8 +49,12 @@ struct State {
     aliases: BTreeMap<String, String>,
     /// How often machines were installed again, by their first addresses.
     reinstalled: BTreeMap<String, u32>,
-    /// What queries are answered with: that of the first text which they contain.
-    answers: Vec<(String, String)>,
+    /// What queries are answered with: that of the first text which they contain, of one machine or of all.
+    answers: Vec<(Option<String>, String, String)>,
+    /// Queries that were answered, with the addresses of the machines.
+    queries: Vec<(String, String)>,
+    /// Facts other than those of all machines.
+    facts: BTreeMap<String, MachineFacts>,
     /// By their first addresses.
     machine_ids: BTreeMap<String, String>,
 }
@@ -132,8 +137,27 @@ impl FakeMachines {
 
     /// Answers queries that contain a text.
     pub fn answer(&self, query: &str, answer: &str) {
-        let answer = (query.to_owned(), answer.to_owned());
+        let answer = (None, query.to_owned(), answer.to_owned());
         self.state().answers.insert(0, answer);
+    }
+
+    /// The same for one machine.
+    pub fn answer_at(&self, address: &str, query: &str, answer: &str) {
+        let address = Some(address.to_owned());
+        let answer = (address, query.to_owned(), answer.to_owned());
+        self.state().answers.insert(0, answer);
+    }
+
+    /// The texts of the queries that a machine answered.
+    pub fn queries(&self, address: &str) -> Vec<String> {
+        let state = self.state();
+        let queries = state.queries.iter().filter(|(at, _)| at == address);
+        queries.map(|(_, text)| text.clone()).collect()
+    }
+
+    /// Gives a machine facts.
+    pub fn set_facts(&self, address: &str, facts: MachineFacts) {
+        self.state().facts.insert(address.to_owned(), facts);
     }
 
     pub fn set_offline(&self, address: &str, is_offline: bool) {
@@ -314,7 +338,7 @@ impl Remote for FakeMachine {
         &'a self,
         task: &'a str,
         attempt: &'a str,
-        _: &'a Script,
+        script: &'a Script,
     ) -> BoxFuture<'a, Result<Outcome, RemoteError>> {
         async move {
             let key = (self.address.clone(), task.to_owned(), attempt.to_owned());
@@ -324,7 +348,7 @@ impl Remote for FakeMachine {
                 hook: step.to_owned(),
                 attempt: attempt.to_owned(),
                 arguments: Vec::new(),
-                context: String::new(),
+                context: script.text.clone(),
             };
             self.run_once(&key, run).await
         }
@@ -335,10 +359,15 @@ impl Remote for FakeMachine {
     fn query<'a>(&'a self, script: &'a Script) -> BoxFuture<'a, Result<String, RemoteError>> {
         async move {
             self.check_online()?;
-            let state = self.machines.state();
+            let mut state = self.machines.state();
+            let query = (self.address.clone(), script.text.clone());
+            state.queries.push(query);
             let mut answers = state.answers.iter();
-            let answer = answers.find(|(query, _)| script.text.contains(query));
-            Ok(answer.map(|(_, answer)| answer.clone()).unwrap_or_default())
+            let answer = answers.find(|(address, query, _)| {
+                address.as_ref().is_none_or(|it| *it == self.address) && script.text.contains(query)
+            });
+            let answer = answer.map(|(_, _, answer)| answer.clone());
+            Ok(answer.unwrap_or_default())
         }
         .boxed()
     }
@@ -418,11 +447,16 @@ impl Remote for FakeMachine {
     fn facts(&self) -> BoxFuture<'_, Result<MachineFacts, RemoteError>> {
         async move {
             self.check_online()?;
-            Ok(MachineFacts {
+            let state = self.machines.state();
+            let facts = state.facts.get(&self.address).cloned();
+            let facts = facts.unwrap_or_else(|| MachineFacts {
                 os: "Fake Linux".to_owned(),
                 architecture: "amd64".to_owned(),
-                machine_id: self.machines.state().machine_id(&self.address),
                 ..MachineFacts::default()
+            });
+            Ok(MachineFacts {
+                machine_id: state.machine_id(&self.address),
+                ..facts
             })
         }
         .boxed()

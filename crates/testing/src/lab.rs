@@ -27,6 +27,7 @@ use anyhow::{Context as _, bail, ensure};
 use outrigger_peers::lab::{self as artifacts, Release};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+pub mod cluster;
 mod control_groups;
 mod machine;
 mod namespaces;

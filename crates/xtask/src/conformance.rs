@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::Command;
 
+use outrigger_peers::lab::{CURRENT, NEXT, Release};
 use outrigger_peers::{
     ANSIBLE, DROPBEAR, E2E_TEST, ETCD, HELM3, HELM4, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER,
     KUBE_SCHEDULER, KUBECTL, KWOK, Peer, REGISTRIES, SSHD,
@@ -26,7 +27,11 @@ pub(crate) fn run(name: &str, args: &Args) -> anyhow::Result<()> {
     let is_help = is_help(name, args);
     if !is_help {
         let subcommand = args.first().and_then(|arg| arg.to_str());
-        peers::install(&required_peers(name, subcommand.unwrap_or_default()))?;
+        let subcommand = subcommand.unwrap_or_default();
+        peers::install(&required_peers(name, subcommand))?;
+        required_releases(name, subcommand)
+            .iter()
+            .try_for_each(|release| peers::install_release(*release))?;
     }
     if is_help || has_binary(args) {
         let driver = build::conformance(Profile::Dev)?;
@@ -63,6 +68,15 @@ fn driver(programs: &Programs, name: &str, args: &[OsString]) -> Command {
     driver.arg("--binary").arg(&programs.outrigger);
     driver.arg(name).args(args);
     driver
+}
+
+/// The releases of the lab that a command makes clusters of.
+fn required_releases(name: &str, subcommand: &str) -> &'static [Release] {
+    match (name, subcommand) {
+        ("bench", "cluster") => &[CURRENT],
+        ("crash", "cluster") => &[CURRENT, NEXT],
+        _ => &[],
+    }
 }
 
 fn required_peers(name: &str, subcommand: &str) -> Vec<Peer> {

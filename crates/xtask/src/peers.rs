@@ -14,6 +14,8 @@ mod build;
 mod download;
 mod lab;
 
+pub(crate) use lab::install as install_release;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Peers to install, or `lab` or `lab-next`: what real clusters are made of [default: those that tests need]
@@ -34,7 +36,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     install(&peers)?;
     let mut releases = args.names.iter().filter_map(|name| release(name));
-    releases.try_for_each(lab::install)
+    releases.try_for_each(install_release)
 }
 
 /// Installs missing peers, two batches at a time, since each batch has single-threaded phases.

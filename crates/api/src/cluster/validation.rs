@@ -7,7 +7,7 @@ use std::time::Duration;
 use outrigger_apimachinery::syntax;
 use outrigger_gostd::semver::Version;
 
-use super::{Cluster, ClusterType, Features};
+use super::{ALL_REGISTRIES, Cluster, ClusterType, Features};
 use crate::field_error::{FieldError, FieldErrors};
 use crate::hook::Hook;
 use crate::machine::check_access;
@@ -26,6 +26,7 @@ pub fn validate(cluster: &Cluster) -> Vec<FieldError> {
     check_name(cluster, &mut errors);
     check_type(cluster, &mut errors);
     check_network(cluster, &mut errors);
+    check_registries(cluster, &mut errors);
     check_machines(cluster, &mut errors);
     check_files(&cluster.spec.features, &mut errors);
     check_hooks(&cluster.spec.features, &mut errors);
@@ -105,6 +106,46 @@ fn check_network(cluster: &Cluster, errors: &mut FieldErrors) {
     {
         errors.add("spec.serviceCIDR", "overlaps with clusterCIDR");
     }
+}
+
+fn check_registries(cluster: &Cluster, errors: &mut FieldErrors) {
+    let mut registries = BTreeSet::new();
+    for (index, mirror) in cluster.spec.registry_mirrors.iter().enumerate() {
+        let field = |name: &str| format!("spec.registryMirrors[{index}].{name}");
+        let registry = &mirror.registry;
+        if registry != ALL_REGISTRIES && !is_registry(registry) {
+            let message = format!("{registry:?} is not a registry such as registry.k8s.io, or *");
+            errors.add(field("registry"), message);
+        }
+        if !registries.insert(registry) {
+            errors.add(field("registry"), format!("{registry} is listed twice"));
+        }
+        let host = ["https://", "http://"].iter();
+        let mut rest = host.filter_map(|scheme| mirror.url.strip_prefix(scheme));
+        if !rest.next().is_some_and(is_host_and_path) {
+            let message = format!(
+                "{:?} is not a URL such as https://registry.example.com",
+                mirror.url
+            );
+            errors.add(field("url"), message);
+        }
+        let certificate = mirror.ca_certificate.as_deref();
+        if certificate.is_some_and(|text| !text.contains("-----BEGIN CERTIFICATE-----")) {
+            errors.add(field("caCertificate"), "has no certificate in PEM format");
+        }
+    }
+}
+
+/// Host and port, as the name of an image begins with them.
+fn is_registry(text: &str) -> bool {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    !text.is_empty() && !text.starts_with(['.', '-']) && text.bytes().all(is_valid)
+}
+
+fn is_host_and_path(text: &str) -> bool {
+    let (host, path) = text.split_once('/').unwrap_or((text, ""));
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+    is_registry(host) && path.bytes().all(is_valid)
 }
 
 /// The first address as a number, the prefix length, and the length of addresses.

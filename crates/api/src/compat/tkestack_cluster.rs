@@ -265,7 +265,10 @@ pub fn status(cluster: &Cluster) -> Value {
     let phase = match status.phase {
         ClusterPhase::Pending | ClusterPhase::Initializing => "Initializing",
         // TKEStack has no phases of their own for them.
-        ClusterPhase::Running | ClusterPhase::Renewing | ClusterPhase::Restoring => "Running",
+        ClusterPhase::Running
+        | ClusterPhase::Renewing
+        | ClusterPhase::Restoring
+        | ClusterPhase::Configuring => "Running",
         ClusterPhase::Upgrading => "Upgrading",
         ClusterPhase::Upscaling => "Upscaling",
         ClusterPhase::Downscaling => "Downscaling",

@@ -17,22 +17,26 @@ pub const fn steps(flow: FlowName) -> &'static [FlowStep] {
         FlowName::ScaleDown => SCALE_DOWN,
         FlowName::RenewCertificates => RENEW_CERTIFICATES,
         FlowName::Restore => RESTORE,
+        FlowName::UpdateRegistries => UPDATE_REGISTRIES,
         FlowName::Delete => DELETE,
     }
 }
 
 /// On the control plane. Workers are added by scaling up, so that none of them can hold up the cluster.
+///
+/// Providers change nothing before all machines have passed `EnsurePreflight` and `EnsureClusterComplete`. What the admin does to
+/// prepare machines, by hooks or delegated steps, comes before.
 const CREATE: &[FlowStep] = &[
     step("EnsureCopyFiles", Machine, All),
     step("EnsurePreClusterInstallHook", Cluster, All),
     step("EnsurePreInstallHook", Machine, All),
-    step("EnsureRegistryHosts", Machine, All),
     step("EnsureInitAPIServerHost", Machine, All),
-    step("EnsureKernelModule", Machine, All),
-    step("EnsureSysctl", Machine, All),
     step("EnsureDisableSwap", Machine, All),
     step("EnsurePreflight", Machine, All),
     step("EnsureClusterComplete", Cluster, All),
+    step("EnsureRegistryHosts", Machine, All),
+    step("EnsureKernelModule", Machine, All),
+    step("EnsureSysctl", Machine, All),
     step("EnsureNvidiaDriver", Machine, All),
     step("EnsureNvidiaContainerRuntime", Machine, All),
     step("EnsureContainerRuntime", Machine, All),
@@ -111,13 +115,13 @@ const SCALE_UP: &[FlowStep] = &[
     step("EnsureCopyFiles", Machine, All),
     step("EnsurePreInstallHook", Machine, All),
     step("EnsureClean", Machine, All),
-    step("EnsureRegistryHosts", Machine, All),
     step("EnsureInitAPIServerHost", Machine, All),
+    step("EnsureDisableSwap", Machine, All),
+    step("EnsurePreflight", Machine, All),
+    step("EnsureRegistryHosts", Machine, All),
     step("EnsureKernelModule", Machine, All),
     step("EnsureSysctl", Machine, All),
-    step("EnsureDisableSwap", Machine, All),
     step("EnsureManifestDir", Machine, Worker),
-    step("EnsurePreflight", Machine, All),
     step("EnsureNvidiaDriver", Machine, All),
     step("EnsureNvidiaContainerRuntime", Machine, All),
     step("EnsureContainerRuntime", Machine, All),
@@ -197,6 +201,9 @@ const RESTORE: &[FlowStep] = &[
     step("EnsurePodNetwork", Machine, All),
     step("EnsureNodeReady", Machine, All),
 ];
+
+/// Machines read it with each image that they pull.
+const UPDATE_REGISTRIES: &[FlowStep] = &[step("EnsureRegistryHosts", Machine, All)];
 
 const DELETE: &[FlowStep] = &[
     step("EnsureCopyFiles", Machine, All),

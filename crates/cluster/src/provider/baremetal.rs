@@ -22,6 +22,7 @@ mod host_facts;
 mod kubeadm_config;
 mod network;
 mod preflight;
+mod registry_hosts;
 mod steps;
 mod version_skew;
 mod work;

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use outrigger_api::RedactedBytes;
 use outrigger_api::cluster::Cluster;
 use outrigger_api::machine::Machine;
+use outrigger_api::repository::SecretReference;
 use outrigger_cluster::{
-    Connect, Execution, Peers, Provider, Remote, RemoteError, Report, execute, stop,
+    Connect, Execution, Peers, Provider, Remote, RemoteError, Report, StepError, execute, stop,
 };
 use outrigger_flow::{Attempt, Executor, Stopped, Target};
 use outrigger_node::Tree;
 
 use super::kubeconfig;
-use super::remotes::login;
+use super::remotes::{login, registry_credentials};
 use super::runs::{EndedAttempt, Runs};
 use super::store::SharedObjects;
 use crate::context::Context;
@@ -161,6 +163,17 @@ impl Peers for Attempts {
             let remotes = &self.runs.remotes;
             let remote = remotes.get(&self.ctx.client, self.connect.as_ref(), machine);
             remote.await.map_err(|message| RemoteError { message })
+        }
+        .boxed()
+    }
+
+    fn registry_credentials<'a>(
+        &'a self,
+        reference: &'a SecretReference,
+    ) -> BoxFuture<'a, Result<(String, RedactedBytes), StepError>> {
+        async move {
+            let credentials = registry_credentials(&self.ctx.client, reference).await;
+            credentials.map_err(StepError::Provider)
         }
         .boxed()
     }

@@ -1,6 +1,6 @@
 //! Connections to machines: one for each, as long as its login does not change.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::ByteString;
@@ -157,20 +157,13 @@ async fn read(
     reference: &SecretReference,
     fields: [&mut Option<RedactedBytes>; 3],
 ) -> Result<(), String> {
-    let SecretReference { name, namespace } = reference;
-    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let secret = api.get_opt(name).await;
-    let secret = secret.map_err(|error| {
-        let error = crate::error::error_chain(&error);
-        format!("failed to read Secret {namespace}/{name}: {error}")
-    })?;
-    let secret = secret.ok_or_else(|| format!("Secret {namespace}/{name} does not exist"))?;
-    let mut data = secret.data.unwrap_or_default();
+    let mut data = data(client, reference).await?;
     let [password, private_key, passphrase] = KEYS.map(|key| {
         let value = data.remove(key);
         value.map(|ByteString(value)| RedactedBytes::new(value))
     });
     if password.is_none() && private_key.is_none() {
+        let SecretReference { name, namespace } = reference;
         return Err(format!(
             "Secret {namespace}/{name} has neither password nor privateKey"
         ));
@@ -179,6 +172,36 @@ async fn read(
         *field = value;
     }
     Ok(())
+}
+
+/// User name and password of a registry.
+pub(super) async fn registry_credentials(
+    client: &Client,
+    reference: &SecretReference,
+) -> Result<(String, RedactedBytes), String> {
+    let mut data = data(client, reference).await?;
+    let SecretReference { name, namespace } = reference;
+    let missing = |key: &str| format!("Secret {namespace}/{name} has no {key}");
+    let ByteString(username) = data.remove("username").ok_or_else(|| missing("username"))?;
+    let ByteString(password) = data.remove("password").ok_or_else(|| missing("password"))?;
+    let username = String::from_utf8(username);
+    let username = username.map_err(|_| missing("username that is text"))?;
+    Ok((username, RedactedBytes::new(password)))
+}
+
+async fn data(
+    client: &Client,
+    reference: &SecretReference,
+) -> Result<BTreeMap<String, ByteString>, String> {
+    let SecretReference { name, namespace } = reference;
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let secret = api.get_opt(name).await;
+    let secret = secret.map_err(|error| {
+        let error = crate::error::error_chain(&error);
+        format!("failed to read Secret {namespace}/{name}: {error}")
+    })?;
+    let secret = secret.ok_or_else(|| format!("Secret {namespace}/{name} does not exist"))?;
+    Ok(secret.data.unwrap_or_default())
 }
 
 #[cfg(test)]

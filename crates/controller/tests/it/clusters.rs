@@ -7,6 +7,8 @@ mod fixture;
 mod hooks;
 mod identity;
 mod interference;
+mod preflight;
 mod records;
 mod recovery;
+mod registries;
 mod restore;

@@ -5,5 +5,5 @@ mod example;
 pub(crate) mod fixture;
 mod hooks;
 mod interrupted;
-mod tkestack;
+pub(crate) mod tkestack;
 mod unlucky;

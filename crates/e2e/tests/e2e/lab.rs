@@ -8,6 +8,7 @@ mod control_planes;
 mod fixture;
 mod killed_harness;
 mod kubernetes;
+mod unlucky;
 mod upgrade;
 
 use std::time::Duration;

@@ -13,7 +13,7 @@ mod images;
 mod root;
 
 /// Installs what is missing. A lock makes other processes wait.
-pub(super) fn install(release: Release) -> anyhow::Result<()> {
+pub(crate) fn install(release: Release) -> anyhow::Result<()> {
     super::install(release.peers)?;
     let folder = peers::cache()?.join("lab");
     fs::create_dir_all(&folder)?;

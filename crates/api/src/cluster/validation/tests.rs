@@ -201,6 +201,36 @@ fn versions_and_networks_are_checked() {
 }
 
 #[test]
+fn mirrors_of_registries_are_checked() {
+    let set = |mirror: Value| {
+        move |spec: &mut Value| spec["registryMirrors"] = json!([mirror.clone(), mirror])
+    };
+    let good = json!({"registry": "registry.k8s.io", "url": "https://a.example.com:5000/k8s"});
+    let twice = "spec.registryMirrors[1].registry: registry.k8s.io is listed twice";
+    assert_eq!(errors(set(good)), [twice]);
+    check(
+        "spec.registryMirrors[0].registry: \"a/b\" is not a registry",
+        set(json!({"registry": "a/b", "url": "https://a"})),
+    );
+    for url in [
+        "a.example.com",
+        "ftp://a",
+        "https://",
+        "https://a\"b",
+        "https://a/b c",
+    ] {
+        check(
+            "spec.registryMirrors[0].url: ",
+            set(json!({"registry": "*", "url": url})),
+        );
+    }
+    check(
+        "spec.registryMirrors[0].caCertificate: has no certificate",
+        set(json!({"registry": "*", "url": "https://a", "caCertificate": "key"})),
+    );
+}
+
+#[test]
 fn names_leave_room_for_those_of_machines() {
     let errors = |name: &str| {
         let object = json!({

@@ -7,7 +7,7 @@ use outrigger_api::step::FlowName;
 
 use super::work::{Work, text};
 use crate::backup::{Backup, Description, KEYS};
-use crate::lifecycle::request;
+use crate::lifecycle::annotated_request;
 
 /// Where a machine has the backup that it is restored from.
 pub fn restored_file(digest: &str) -> String {
@@ -38,7 +38,7 @@ pub fn check(cluster: &Cluster, backup: &Backup) -> String {
 
 /// The digest of the backup that a user asks to restore; an error if it is none.
 pub(super) fn requested(cluster: &Cluster) -> Option<Result<&str, String>> {
-    let request = request(cluster, FlowName::Restore)?;
+    let request = annotated_request(cluster, FlowName::Restore)?;
     let digest = request.split('@').next().unwrap_or(request);
     let is_digest = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
     Some(if is_digest {

@@ -181,6 +181,17 @@ pub(super) fn images(release: &Release, role: MachineRole) -> Vec<Placed<'_>> {
         .collect()
 }
 
+pub(super) fn has_images(release: &Release) -> bool {
+    let mut files = release.files.iter();
+    files.any(|file| file.kind == FileKind::Image)
+}
+
+/// Whether the release has an image whose name, without registry and tag, is this.
+pub(super) fn has_image(release: &Release, name: &str) -> bool {
+    let mut files = release.files.iter();
+    files.any(|file| file.kind == FileKind::Image && repository_name(&file.name) == name)
+}
+
 fn is_of_control_plane(reference: &str) -> bool {
     CONTROL_PLANE_IMAGES.contains(&repository_name(reference))
 }

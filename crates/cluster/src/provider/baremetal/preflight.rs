@@ -6,9 +6,13 @@ use outrigger_api::cluster::{Cluster, PodNetwork};
 use outrigger_api::machine::{Machine, MachineFacts, MachineRole};
 use serde_json::Value;
 
+use super::files;
 use super::host_facts::HostFacts;
 use super::network::{Range, pod_cidr, service_cidr};
+use super::version_skew::refused_kubelet;
 use crate::StepError;
+use crate::lifecycle::desired_version;
+use crate::provider_folder::{FileKind, Release};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -17,6 +21,19 @@ const CONTROL_PLANE_PORTS: &[u16] = &[2379, 2380, 6443, 10250, 10257, 10259];
 const WORKER_PORTS: &[u16] = &[10250];
 /// In seconds.
 const MAX_CLOCK_OFFSET: i64 = 60;
+/// Programs of the provider folder without which no machine becomes a node.
+const REQUIRED_PROGRAMS: &[&str] = &["kubeadm", "kubectl", "kubelet"];
+/// The names of the images that kubeadm runs.
+const WORKER_IMAGES: &[&str] = &["coredns", "kube-proxy", "pause"];
+const CONTROL_PLANE_IMAGES: &[&str] = &[
+    "coredns",
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-proxy",
+    "kube-scheduler",
+    "pause",
+];
 /// Programs that every machine needs. Packages bring the container runtime and CNI plugins.
 const PROGRAMS: &[&str] = &["ip", "modprobe", "mount", "nsenter", "sysctl", "tar"];
 
@@ -65,11 +82,30 @@ pub(super) fn findings(cluster: &Cluster, subject: Subject<'_>) -> Vec<Finding> 
     findings.list
 }
 
-/// What keeps a machine from being upgraded. `ready` says whether its node is.
+/// A machine as a node of its cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NodeState {
+    pub(super) is_ready: bool,
+    /// The version of its kubelet.
+    pub(super) kubelet: String,
+}
+
+impl NodeState {
+    /// Parses what `node_state.sh` prints, such as `True v1.36.4`.
+    pub(super) fn parse(text: &str) -> Self {
+        let mut words = text.split_whitespace();
+        Self {
+            is_ready: words.next() == Some("True"),
+            kubelet: words.next().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// What keeps a machine from being upgraded. `node` is the state of its node, or why it is not known.
 pub(super) fn upgrade_findings(
     cluster: &Cluster,
     host: &HostFacts,
-    ready: &Result<bool, String>,
+    node: &Result<NodeState, String>,
 ) -> Vec<Finding> {
     let mut findings = Findings {
         cluster,
@@ -79,12 +115,48 @@ pub(super) fn upgrade_findings(
     if host.cluster.as_deref() != cluster.metadata.uid.as_deref() {
         findings.add("Cluster", "does not belong to this cluster");
     }
-    match ready {
-        Ok(true) => {}
-        Ok(false) => findings.add("NodeReady", "the node is not ready"),
+    match node {
+        Ok(node) => {
+            if !node.is_ready {
+                findings.add("NodeReady", "the node is not ready");
+            }
+            let skew = refused_kubelet(&node.kubelet, desired_version(cluster));
+            if let Some(message) = skew {
+                findings.add("VersionSkew", message);
+            }
+        }
         Err(message) => findings.add("NodeReady", message),
     }
     findings.list
+}
+
+/// What a release lacks for machines of a role. A release without images is for machines that pull them.
+pub(super) fn missing_files(release: &Release, role: MachineRole) -> Vec<Finding> {
+    let is_missing = |name: &&&str| release.file(FileKind::Binary, name).is_none();
+    let programs = REQUIRED_PROGRAMS.iter().filter(is_missing);
+    let programs = programs.map(|name| Finding {
+        check: "Provider".to_owned(),
+        message: format!("the provider folder has no program {name}"),
+    });
+    let needed: &[&str] = match role {
+        _ if !files::has_images(release) => &[],
+        MachineRole::ControlPlane => CONTROL_PLANE_IMAGES,
+        MachineRole::Worker => WORKER_IMAGES,
+    };
+    let images = needed
+        .iter()
+        .filter(|name| !files::has_image(release, name));
+    let images = images.map(|name| Finding {
+        check: format!("Image-{name}"),
+        message: format!("the provider folder has no image {name}"),
+    });
+    programs.chain(images).collect()
+}
+
+/// Leaves out what the spec ignores.
+pub(super) fn not_ignored(cluster: &Cluster, mut findings: Vec<Finding>) -> Vec<Finding> {
+    findings.retain(|finding| !is_ignored(cluster, &finding.check));
+    findings
 }
 
 struct Findings<'a> {
@@ -277,6 +349,20 @@ pub(super) fn duplicates(
     findings
 }
 
+/// The same for all pairs of machines, each of which is named once.
+pub(super) fn all_duplicates(cluster: &Cluster, machines: &[&Machine]) -> Vec<Finding> {
+    let pairs = machines.iter().enumerate();
+    let findings = pairs.flat_map(|(index, machine)| {
+        let name = machine.metadata.name.as_deref().unwrap_or_default();
+        let findings = duplicates(cluster, machine, &machines[..index]).into_iter();
+        findings.map(move |finding| Finding {
+            message: format!("{name} {}", finding.message),
+            ..finding
+        })
+    });
+    findings.collect()
+}
+
 fn is_ignored(cluster: &Cluster, check: &str) -> bool {
     let ignored = &cluster.spec.ignore_preflight_errors;
     ignored.iter().any(|name| name.eq_ignore_ascii_case(check))
@@ -289,13 +375,19 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Fails with all findings, if there are any.
+/// Fails with all findings about a machine, if there are any.
 pub(super) fn result(findings: &[Finding]) -> Result<(), StepError> {
-    if findings.is_empty() {
-        return Ok(());
-    }
+    text(findings).map_or(Ok(()), |text| Err(StepError::Preflight(text)))
+}
+
+/// The same for findings about several machines.
+pub(super) fn cluster_result(findings: &[Finding]) -> Result<(), StepError> {
+    text(findings).map_or(Ok(()), |text| Err(StepError::ClusterPreflight(text)))
+}
+
+fn text(findings: &[Finding]) -> Option<String> {
     let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    Err(StepError::Preflight(findings.join("; ")))
+    (!findings.is_empty()).then(|| findings.join("; "))
 }
 
 #[cfg(test)]

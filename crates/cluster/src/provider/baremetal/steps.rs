@@ -8,6 +8,7 @@ use futures::future::{BoxFuture, join_all};
 use kube::ResourceExt as _;
 use outrigger_api::machine::{Machine, MachineRole};
 
+use self::duplicates::Duplicates;
 use super::files::Files;
 use super::work::Work;
 use crate::changes::Change;
@@ -34,6 +35,7 @@ mod node_upgraded;
 mod nodes;
 mod pod_network;
 mod preflight;
+mod registry_hosts;
 mod remove_etcd_member;
 mod remove_machine;
 mod remove_node;
@@ -64,6 +66,10 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
         "EnsureRemoveETCDMember",
         Box::new(remove_etcd_member::RemoveEtcdMember),
     );
+    steps.insert(
+        "EnsureRegistryHosts",
+        Box::new(registry_hosts::RegistryHosts),
+    );
     add_renewal(&mut steps);
     add_restore(&mut steps);
     let Some(files) = files else { return steps };
@@ -71,8 +77,12 @@ pub(super) fn all(files: Option<&Arc<Files>>) -> BTreeMap<&'static str, Box<dyn 
     steps.insert("EnsureKernelModule", script(kernel_modules::work));
     steps.insert("EnsureSysctl", script(sysctl::work));
     steps.insert("EnsurePreflight", Box::new(preflight::Preflight(files())));
-    steps.insert("EnsureClusterComplete", Box::new(duplicates::Duplicates));
-    steps.insert("EnsureJoinPhasePreflight", Box::new(duplicates::Duplicates));
+    for (id, duplicates) in [
+        ("EnsureClusterComplete", Duplicates::OfCluster),
+        ("EnsureJoinPhasePreflight", Duplicates::OfMachine),
+    ] {
+        steps.insert(id, Box::new(duplicates));
+    }
     steps.insert(
         "EnsureContainerRuntime",
         Box::new(container_runtime::ContainerRuntime(files())),

@@ -3,7 +3,9 @@
 use outrigger_api::cluster::Cluster;
 use outrigger_gostd::semver::Version;
 
-use crate::lifecycle::{desired_version, installed_version, is_deleted, upgrading_version};
+use crate::lifecycle::{
+    desired_version, installed_version, is_deleted, plain_version, upgrading_version,
+};
 
 /// Why the version of the spec cannot be installed over the one that the cluster has.
 pub(super) fn refused(cluster: &Cluster) -> Option<String> {
@@ -39,6 +41,26 @@ pub(super) fn refused(cluster: &Cluster) -> Option<String> {
 fn is_older(version: &str, other: &str) -> bool {
     let parsed = Version::parse(version).ok().zip(Version::parse(other).ok());
     parsed.is_some_and(|(version, other)| version.compare(&other).is_lt())
+}
+
+/// How many minor versions a kubelet may be behind the API server.
+const MAX_KUBELET_SKEW: u64 = 3;
+
+/// Why a kubelet cannot belong to a cluster that is upgraded to a version.
+pub(super) fn refused_kubelet(kubelet: &str, desired: &str) -> Option<String> {
+    let kubelet = plain_version(kubelet);
+    if is_older(desired, kubelet) {
+        return Some(format!(
+            "kubelet has version {kubelet}, newer than {desired}"
+        ));
+    }
+    let (from, to) = (Version::parse(kubelet).ok()?, Version::parse(desired).ok()?);
+    let is_supported = to.major == from.major && to.minor - from.minor <= MAX_KUBELET_SKEW;
+    (!is_supported).then(|| {
+        format!(
+            "kubelet has version {kubelet}, more than {MAX_KUBELET_SKEW} minor versions before {desired}"
+        )
+    })
 }
 
 /// Whether a version has another minor version than the installed one.
@@ -105,5 +127,17 @@ mod tests {
         let status = json!({"version": "1.36.4"});
         assert!(is_minor_upgrade(&cluster("1.37.0", &status)));
         assert!(!is_minor_upgrade(&cluster("1.36.5", &status)));
+    }
+
+    #[test]
+    fn a_kubelet_is_up_to_three_minor_versions_older_and_never_newer() {
+        assert_eq!(refused_kubelet("v1.36.4", "1.37.0"), None);
+        assert_eq!(refused_kubelet("v1.34.1", "1.37.0"), None);
+        assert_eq!(refused_kubelet("v1.37.0", "1.37.0"), None);
+        let old = refused_kubelet("v1.33.9", "1.37.0").unwrap();
+        assert!(old.contains("more than 3 minor versions"), "{old}");
+        let new = refused_kubelet("v1.37.1", "1.37.0").unwrap();
+        assert!(new.contains("newer than 1.37.0"), "{new}");
+        assert!(refused_kubelet("v1.37.0", "2.0.0").is_some());
     }
 }

@@ -33,7 +33,8 @@ fn hooks(flow: FlowName) -> &'static [(&'static str, u8)] {
         FlowName::ScaleUp
         | FlowName::ScaleDown
         | FlowName::RenewCertificates
-        | FlowName::Restore => &[],
+        | FlowName::Restore
+        | FlowName::UpdateRegistries => &[],
     }
 }
 

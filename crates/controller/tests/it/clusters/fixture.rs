@@ -1,5 +1,6 @@
 //! A server, a controller, and machines without a network.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,18 +54,28 @@ impl Fixture {
     /// A controller with a provider folder that has no files, and a cluster `a` of two machines that the provider `baremetal`
     /// looks after. It was not installed by it.
     pub(super) async fn baremetal() -> Self {
-        let mut fixture = Self::without_controller().await;
-        let folder = fixture.files.path().join("provider");
-        fs_err::create_dir(&folder).unwrap();
-        let index = "name: test\nreleases: [{architecture: amd64, kubernetes: 1.0.0, files: []}]\n";
-        fs_err::write(folder.join("provider.yaml"), index).unwrap();
-        fixture.providers = Providers::with_folder(&folder).unwrap();
-        fixture.start();
+        let fixture = Self::with_provider(|folder| {
+            let index =
+                "name: test\nreleases: [{architecture: amd64, kubernetes: 1.0.0, files: []}]\n";
+            fs_err::write(folder.join("provider.yaml"), index).unwrap();
+        })
+        .await;
         fixture.create("a", json!({})).await;
         fixture.until_running("a").await;
         let spec = json!({"spec": {"provider": "baremetal"}});
         fixture.patch("a", spec).await;
         fixture.until_running("a").await;
+        fixture
+    }
+
+    /// A controller with a provider folder.
+    pub(super) async fn with_provider(write: impl FnOnce(&Path)) -> Self {
+        let mut fixture = Self::without_controller().await;
+        let folder = fixture.files.path().join("provider");
+        fs_err::create_dir(&folder).unwrap();
+        write(&folder);
+        fixture.providers = Providers::with_folder(&folder).unwrap();
+        fixture.start();
         fixture
     }
 
@@ -99,6 +110,10 @@ impl Fixture {
     pub(super) async fn create(&self, name: &str, spec: Value) -> Cluster {
         let mut object = cluster(name);
         merge(&mut object["spec"], &spec);
+        self.create_exactly(object).await
+    }
+
+    pub(super) async fn create_exactly(&self, object: Value) -> Cluster {
         let object: Cluster = serde_json::from_value(object).unwrap();
         let created = self
             .clusters()

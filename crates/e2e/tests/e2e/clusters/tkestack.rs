@@ -48,7 +48,8 @@ const FIRST: &str = r#"{
 }
 "#;
 
-const SECOND: &str = r#"{
+/// The second example.
+pub(crate) const SECOND: &str = r#"{
     "apiVersion": "platform.tkestack.io/v1",
     "kind": "Cluster",
     "metadata": {

@@ -4,15 +4,24 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use kube::Api;
+use kube::api::ListParams;
+use outrigger_api::hook::Hook;
+use outrigger_api::plugin::Plugin;
 use outrigger_api::step::FlowName;
 use outrigger_node::{Command, Machine};
-use outrigger_testing::lab::Options;
+use outrigger_testing::lab::cluster::spec;
+use outrigger_testing::lab::{Lab, LabMachine, Options};
 use outrigger_testing::peers::lab::CURRENT;
+use serde_json::{Value, json};
 
 use super::fixture::{
-    apply, check_hooks, create, kubectl, nodes, ready_nodes, start, until_deleted, until_running,
+    HOOK, apply, check_hooks, create_object, kubectl, nodes, ready_nodes, start, until_deleted,
+    until_running,
 };
 use super::{connect, lab, stdout};
+use crate::clusters::fixture::{Up, write_script};
+use crate::clusters::tkestack::SECOND;
 
 /// What a machine has that a cluster could change.
 const INVENTORY: &str = "
@@ -43,13 +52,18 @@ async fn bare_machines_become_a_cluster_and_are_clean_after_it() -> anyhow::Resu
     }
     let before = inventories(&connections).await?;
     let up = start(&[CURRENT]).await?;
-    create(&up, &lab, &machines[..1], &machines[1..]).await?;
+    let cluster = second_manifest(&up, &lab, &machines[..1])?;
+    create_object(&up, &lab, cluster, &machines[1..]).await?;
     until_running(&up, 3).await?;
     let ready = nodes(&["cp1", "w1", "w2"], CURRENT.kubernetes);
     assert_eq!(ready_nodes(&up).await?, ready);
     check_workload(&connections[0]).await?;
+    check_plugin(&up, &connections[0]).await?;
     up.run(&["cluster", "delete", "demo"])?;
     until_deleted(&up).await?;
+    let plugins: Api<Plugin> = Api::default_namespaced(up.client.clone());
+    let plugins = plugins.list(&ListParams::default()).await?.items;
+    ensure!(plugins.is_empty(), "plugins are left: {plugins:?}");
     let after = inventories(&connections).await?;
     for ((machine, before), after) in machines.iter().zip(&before).zip(&after) {
         let left: Vec<&String> = after.difference(before).collect();
@@ -62,6 +76,56 @@ async fn bare_machines_become_a_cluster_and_are_clean_after_it() -> anyhow::Resu
     }
     check_hooks(&connections, &[FlowName::Create, FlowName::Delete]).await
 }
+
+/// The second example of TKEStack's documentation of hooks, with the machines of the lab, their version, and all ten hooks.
+fn second_manifest(up: &Up, lab: &Lab, control_plane: &[LabMachine]) -> anyhow::Result<Value> {
+    let mut cluster: Value = serde_json::from_str(SECOND)?;
+    cluster["apiVersion"] = json!("outrigger.dev/v1beta1");
+    cluster["metadata"]["name"] = json!("demo");
+    let fields = cluster["spec"].as_object_mut().context("a spec")?;
+    fields.remove("tenantID").context("a tenant")?;
+    let mut spec = spec(lab, CURRENT, control_plane)?;
+    fields.append(spec.as_object_mut().context("a spec")?);
+    let declared = fields["features"]["hooks"].as_object_mut();
+    let declared = declared.context("the example has hooks")?;
+    for hook in Hook::of_clusters() {
+        let path = declared
+            .entry(hook.name)
+            .or_insert_with(|| json!(format!("/tmp/hooks/pre/{}", hook.name)));
+        let path = path.as_str().and_then(|path| path.strip_prefix("/tmp/"));
+        write_script(up.context.directory(), path.context("a path")?, HOOK)?;
+    }
+    Ok(cluster)
+}
+
+/// A plugin of the API server of the controller runs in the cluster, by its name.
+async fn check_plugin(up: &Up, control_plane: &Machine) -> anyhow::Result<()> {
+    let chart = up.context.directory().join("echo");
+    fs_err::create_dir_all(chart.join("templates"))?;
+    let metadata = "apiVersion: v2\nname: echo\nversion: 1.0.0\n";
+    fs_err::write(chart.join("Chart.yaml"), metadata)?;
+    fs_err::write(chart.join("templates/app.yaml"), PLUGIN)?;
+    let install = ["plugin", "install", "echo", "./echo", "--cluster", "demo"];
+    up.run(&[&install[..], &["--wait", "--timeout", "5m"]].concat())?;
+    let pods = "get pods -l app=echo -o jsonpath={.items[*].status.phase}";
+    assert_eq!(kubectl(control_plane, pods).await?, "Running");
+    Ok(())
+}
+
+const PLUGIN: &str = r#"apiVersion: apps/v1
+kind: Deployment
+metadata: {name: {{ .Release.Name }}}
+spec:
+  selector: {matchLabels: {app: echo}}
+  template:
+    metadata: {labels: {app: echo}}
+    spec:
+      containers:
+      - name: app
+        image: example.test/app:1
+        command: [/app, serve, ":8080"]
+        readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+"#;
 
 /// A Deployment on both workers serves through a Service with a name, and a Job ends.
 async fn check_workload(control_plane: &Machine) -> anyhow::Result<()> {

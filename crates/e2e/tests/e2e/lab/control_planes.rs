@@ -9,12 +9,13 @@ use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
+use outrigger_testing::lab::cluster::access;
 use outrigger_testing::lab::{LabMachine, Options};
 use outrigger_testing::peers::lab::CURRENT;
 use serde_json::json;
 
 use super::fixture::{
-    LIMIT, access, client, create_with, kubectl, nodes, ready_nodes, start, until_running,
+    LIMIT, client, create_with, kubectl, nodes, ready_nodes, start, until_running,
 };
 use super::{connect, lab, stdout};
 use crate::clusters::fixture::{Up, pause};

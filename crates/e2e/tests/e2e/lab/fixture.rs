@@ -1,19 +1,18 @@
 //! Clusters of the provider `baremetal` on machines of the lab, made by `outrigger up`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
-use outrigger_api::RedactedBytes;
 use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::hook::{Hook, HookScope};
 use outrigger_api::machine::{Machine as MachineObject, MachinePhase};
-use outrigger_api::step::FlowName;
+use outrigger_api::step::{FlowName, steps};
 use outrigger_node::Machine;
+use outrigger_testing::lab::cluster::{access, add_release, spec};
 use outrigger_testing::lab::{Lab, LabMachine};
 use outrigger_testing::peers::lab::{CURRENT, Release};
 use serde_json::{Value, json};
@@ -23,10 +22,10 @@ use crate::clusters::fixture::{Up, pause, write_script};
 
 pub(super) const LIMIT: Duration = Duration::from_mins(15);
 
-/// Notes where and with how many arguments it ran. Fails while a file is there.
-const HOOK: &str = "#!/bin/sh
+/// Notes that it ran, with its arguments. Fails while a file is there.
+pub(super) const HOOK: &str = "#!/bin/sh
 [ ! -e \"/run/broken-$OUTRIGGER_HOOK\" ] || { echo broken; exit 1; }
-echo \"$OUTRIGGER_HOOK $#\" >>/var/log/hooks
+echo \"$OUTRIGGER_HOOK${*:+ $*}\" >>/var/log/hooks
 ";
 
 /// `outrigger up` with a provider folder of these releases, and a hook.
@@ -35,7 +34,7 @@ pub(super) async fn start(releases: &[Release]) -> anyhow::Result<Up> {
     let folder = context.directory().to_owned();
     write_script(&folder, "hook", HOOK)?;
     for release in releases {
-        provider_folder(&folder.join("provider"), *release)?;
+        add_release(&folder.join("provider"), *release)?;
     }
     let built = context
         .command(["provider", "build", "provider"])
@@ -45,42 +44,6 @@ pub(super) async fn start(releases: &[Release]) -> anyhow::Result<Up> {
     let files = folder.display().to_string();
     let provider = folder.join("provider").display().to_string();
     Up::start(context, &["--files", &files, "--provider", &provider]).await
-}
-
-/// The programs and images of the lab.
-fn provider_folder(root: &Path, lab: Release) -> anyhow::Result<()> {
-    let architecture = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
-    let release = root.join(lab.kubernetes).join(architecture);
-    for folder in ["bin", "images"] {
-        fs_err::create_dir_all(release.join(folder))?;
-    }
-    let add = |source: &Path, destination: PathBuf| -> anyhow::Result<()> {
-        // Copies take seconds, and fail to be links only on another file system.
-        if fs_err::hard_link(source, &destination).is_err() {
-            fs_err::copy(source, &destination)?;
-        }
-        Ok(())
-    };
-    for name in ["kubeadm", "kubelet", "kubectl", "crictl"] {
-        let program = lab.peer(name)?.installed()?;
-        add(&program, release.join("bin").join(name))?;
-    }
-    for (name, _) in lab.image_references()? {
-        let archive = format!("{name}.tar");
-        let source = lab.images()?.join(&archive);
-        add(&source, release.join("images").join(archive))?;
-    }
-    Ok(())
-}
-
-/// How to reach a machine, as a spec has it.
-pub(super) fn access(lab: &Lab, machine: &LabMachine) -> anyhow::Result<Value> {
-    let key = RedactedBytes::new(fs_err::read(lab.private_key())?);
-    Ok(json!({"ip": machine.address(), "privateKey": serde_json::to_value(&key)?}))
 }
 
 /// Creates the cluster `demo` of the current release, with all hooks.
@@ -103,34 +66,32 @@ pub(super) async fn create_with(
 ) -> anyhow::Result<()> {
     let hooks = Hook::of_clusters().map(|hook| (hook.name.to_owned(), json!("/opt/hooks/hook")));
     let hooks: serde_json::Map<String, Value> = hooks.collect();
-    let machines: Vec<Value> = control_plane
-        .iter()
-        .map(|machine| access(lab, machine))
-        .collect::<Result<_, _>>()?;
     let mut cluster = json!({
         "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster",
         "metadata": {
             "name": "demo", "labels": {"location": "xa"},
             "annotations": {"node.alpha.kubernetes.io/test": "hello"},
         },
-        "spec": {
-            "type": "Baremetal", "provider": "baremetal", "version": CURRENT.kubernetes,
-            "clusterCIDR": "10.244.0.0/16", "serviceCIDR": "10.96.0.0/16",
-            "machines": machines,
-            // What the kernel of the host does not allow.
-            "ignorePreflightErrors": ["SystemVerification"],
-            "kubeletConfig": {"failCgroupV1": false},
-            "kubeProxy": {"config": {"conntrack": {"maxPerCore": 0, "min": 0}}},
-            "features": {
-                "files": [{"src": "hook", "dst": "/opt/hooks/hook"}],
-                "hooks": hooks,
-                "hookAttempts": 1,
-            },
-        },
+        "spec": spec(lab, CURRENT, control_plane)?,
+    });
+    cluster["spec"]["features"] = json!({
+        "files": [{"src": "hook", "dst": "/opt/hooks/hook"}],
+        "hooks": hooks,
+        "hookAttempts": 1,
     });
     for (name, value) in fields.as_object().into_iter().flatten() {
         cluster["spec"][name] = value.clone();
     }
+    create_object(up, lab, cluster, workers).await
+}
+
+/// Creates a cluster with its workers.
+pub(super) async fn create_object(
+    up: &Up,
+    lab: &Lab,
+    cluster: Value,
+    workers: &[LabMachine],
+) -> anyhow::Result<()> {
     up.create(cluster).await?;
     for worker in workers {
         add_worker(up, lab, worker).await?;
@@ -247,22 +208,23 @@ pub(super) async fn apply(control_plane: &Machine, manifest: &str) -> anyhow::Re
     Ok(())
 }
 
-/// Hooks of nodes ran on each machine, those of the cluster on the first one with its label and annotation as arguments.
+/// The label and the annotation of the cluster, as hooks get them.
+const ARGUMENTS: &str = "location=xa node.alpha.kubernetes.io/test=hello";
+
+/// Hooks of nodes ran on each machine, those of the cluster on the first one with its label and annotation as arguments; each
+/// machine ran those of a flow in their order.
 pub(super) async fn check_hooks(connections: &[Machine], flows: &[FlowName]) -> anyhow::Result<()> {
     for (index, machine) in connections.iter().enumerate() {
         let ran = stdout(machine, "cat /var/log/hooks").await?;
-        let mut ran: Vec<&str> = ran.lines().collect();
-        ran.sort_unstable();
-        let hooks =
-            Hook::of_clusters().filter(|hook| flows.iter().any(|it| hook.flows.contains(it)));
+        let steps = flows.iter().flat_map(|flow| steps(*flow));
+        let hooks = steps.filter_map(|step| Hook::of_step(step.id));
         let expected = hooks.filter_map(|hook| match hook.scope {
-            HookScope::Cluster if index == 0 => Some(format!("{} 2", hook.name)),
-            HookScope::Node => Some(format!("{} 0", hook.name)),
+            HookScope::Cluster if index == 0 => Some(format!("{} {ARGUMENTS}", hook.name)),
+            HookScope::Node => Some(hook.name.to_owned()),
             _ => None,
         });
-        let mut expected: Vec<String> = expected.collect();
-        expected.sort_unstable();
-        assert_eq!(ran, expected, "machine {index}");
+        let expected: Vec<String> = expected.collect();
+        assert_eq!(ran.lines().collect::<Vec<_>>(), expected, "machine {index}");
     }
     Ok(())
 }

@@ -130,7 +130,7 @@ fn evaluate_request(cluster: &Cluster, flow: FlowName, request: &str) -> WaitSta
     }
     let retry = cluster.annotations().get(RETRY).map(String::as_str);
     let has_failed = phase(cluster) == ClusterPhase::Failed
-        && lifecycle::request(cluster, flow) == Some(request)
+        && lifecycle::annotated_request(cluster, flow) == Some(request)
         && lifecycle::is_run_of_request(cluster, flow)
         && !is_retry_pending(cluster, retry);
     if has_failed {

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::provider_folder::File;
+
 use super::*;
 
 fn cluster(spec: &Value) -> Cluster {
@@ -24,8 +26,7 @@ fn list(value: &Value) -> Vec<String> {
 }
 
 fn text(findings: &[Finding]) -> String {
-    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    findings.join("; ")
+    super::text(findings).unwrap_or_default()
 }
 
 fn good_facts() -> MachineFacts {
@@ -179,6 +180,13 @@ fn machines_with_one_host_name_machine_id_or_product_uuid_are_named() {
         text(&found),
         "Hostname: has the host name n1, as b has; MachineID: has the machine id 1, as c has"
     );
+    let [b, c, d, _] = others[..] else {
+        panic!("four machines are compared");
+    };
+    assert_eq!(
+        text(&all_duplicates(&cluster(&json!({})), &[d, c, &a, b])),
+        "MachineID: a has the machine id 1, as c has; Hostname: b has the host name n1, as a has"
+    );
     let ignored = cluster(&json!({"ignore": ["hostname", "machineid"]}));
     assert_eq!(duplicates(&ignored, &a, &others), []);
 }
@@ -188,17 +196,25 @@ fn a_machine_that_is_not_healthy_is_not_upgraded() {
     let cluster = cluster(&json!({}));
     let mut host = good_host();
     host.cluster = Some("this".to_owned());
-    let found = |host: &HostFacts, ready: Result<bool, &str>| {
-        let ready = ready.map_err(str::to_owned);
-        text(&upgrade_findings(&cluster, host, &ready))
+    let found = |host: &HostFacts, node: Result<&str, &str>| {
+        let node = node.map(NodeState::parse).map_err(str::to_owned);
+        text(&upgrade_findings(&cluster, host, &node))
     };
-    assert_eq!(found(&host, Ok(true)), "");
-    assert_eq!(found(&host, Ok(false)), "NodeReady: the node is not ready");
+    let ready = Ok("True v1.36.4");
+    assert_eq!(found(&host, ready), "");
+    assert_eq!(
+        found(&host, Ok("False v1.36.4\n")),
+        "NodeReady: the node is not ready"
+    );
     assert_eq!(found(&host, Err("no node")), "NodeReady: no node");
+    assert_eq!(
+        found(&host, Ok("True v1.32.1")),
+        "VersionSkew: kubelet has version 1.32.1, more than 3 minor versions before 1.36.4"
+    );
     host.cluster = None;
     host.free_bytes = GIB;
     let both = "Disk: has 1024 MiB of free disk space for images, needs 3072 MiB; Cluster: does not belong to this cluster";
-    assert_eq!(found(&host, Ok(true)), both);
+    assert_eq!(found(&host, ready), both);
 }
 
 #[test]
@@ -223,4 +239,41 @@ fn a_clock_that_is_off_is_found() {
     assert_eq!(found(900), behind);
     let ahead = "Clock: the clock is 98 s ahead of that of the controller; synchronize both by NTP";
     assert_eq!(found(1100), ahead);
+}
+
+#[test]
+fn a_release_without_a_program_or_an_image_is_incomplete() {
+    let file = |kind, name: &str| File {
+        kind,
+        name: name.to_owned(),
+        path: name.to_owned(),
+        size: 1,
+        sha256: "0".repeat(64),
+    };
+    let mut release = Release {
+        kubernetes: "1.36.4".to_owned(),
+        architecture: "amd64".to_owned(),
+        files: Vec::new(),
+    };
+    let programs = ["kubeadm", "kubectl"].map(|name| file(FileKind::Binary, name));
+    release.files.extend(programs);
+    let found = |release: &Release, role| text(&missing_files(release, role));
+    let kubelet = "Provider: the provider folder has no program kubelet";
+    assert_eq!(found(&release, MachineRole::ControlPlane), kubelet);
+    release.files.push(file(FileKind::Binary, "kubelet"));
+    let images = ["coredns/coredns:v1", "kube-proxy:v1", "pause:3"];
+    let images = images.map(|name| file(FileKind::Image, &format!("registry.k8s.io/{name}")));
+    release.files.extend(images);
+    assert_eq!(found(&release, MachineRole::Worker), "");
+    let missing = missing_files(&release, MachineRole::ControlPlane);
+    let checks: Vec<&str> = missing.iter().map(|it| it.check.as_str()).collect();
+    let expected = [
+        "Image-etcd",
+        "Image-kube-apiserver",
+        "Image-kube-controller-manager",
+        "Image-kube-scheduler",
+    ];
+    assert_eq!(checks, expected);
+    let ignored = cluster(&json!({"ignore": expected}));
+    assert_eq!(not_ignored(&ignored, missing), []);
 }

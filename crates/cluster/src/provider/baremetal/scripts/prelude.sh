@@ -63,15 +63,18 @@ containers() {
     ! printf '%s\n' "$running" | grep -q "^$id .*RUNNING" || echo "$id"
   done
 }
-# Waits until the API server with an address is ready.
+# Waits until an API server is ready: that of the administrator's kubeconfig, or with flags of kubectl another one. What its last
+# container says comes last: of a long message, the end is kept.
 api_ready() {
   i=0
-  until [ "$(kubectl --server "$1" get --raw /readyz 2>/dev/null)" = ok ]; do
+  until [ "$(kubectl "$@" get --raw /readyz 2>/dev/null)" = ok ]; do
     i=$((i + 1))
     [ $i -lt 240 ] || {
-      echo "the API server $1 is not ready"
       crictl ps -a 2>/dev/null || :
-      journalctl -u kubelet -n 20 --no-pager -o cat
+      journalctl -u kubelet -n 5 --no-pager -o cat
+      echo "the API server is not ready: $*"
+      id=$(crictl ps -a -q --name kube-apiserver 2>/dev/null | head -n 1)
+      [ -z "$id" ] || crictl logs --tail 3 "$id" 2>&1
       exit 1
     }
     sleep 1

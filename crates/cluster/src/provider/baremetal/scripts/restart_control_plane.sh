@@ -22,4 +22,4 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
     sleep 1
   done
 done
-api_ready "$SERVER"
+api_ready --server "$SERVER"

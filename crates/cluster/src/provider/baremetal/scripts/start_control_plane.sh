@@ -3,5 +3,5 @@ for file in "$node"/restore/manifests/*.yaml; do
   [ ! -e "$file" ] || mv -f "$file" "/etc/kubernetes/manifests/${file##*/}"
 done
 systemctl start kubelet
-api_ready "$SERVER"
+api_ready --server "$SERVER"
 rm -rf "$node/restore"

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use outrigger_api::machine::{MachineFacts, MachineRole};
+use outrigger_api::machine::MachineFacts;
 
+use super::duplicates::duplicates_among_peers;
 use crate::provider::baremetal::files::{self, Files};
 use crate::provider::baremetal::host_facts::{self, HostFacts};
-use crate::provider::baremetal::preflight::{Finding, Subject, findings, result};
+use crate::provider::baremetal::preflight::{
+    Finding, Subject, findings, missing_files, not_ignored, result,
+};
 use crate::provider::baremetal::work::Work;
 use crate::provider_folder::Release;
 use crate::steps::digest;
@@ -26,56 +29,54 @@ impl Preflight {
         let host = host_facts(effect.remote).await?;
         let asked = (before, (effect.now)().as_second());
         facts.product_uuid.clone_from(&host.product_uuid);
-        let role = effect.machine.spec.role;
-        let release = self.0.of_architecture(effect.cluster, &facts.architecture);
+        let (release, missing) = check_files(&self.0, effect, &facts.architecture).await;
+        let has_package =
+            |prefix| release.is_some_and(|release| files::package(release, prefix).is_some());
         let subject = Subject {
-            role,
+            role: effect.machine.spec.role,
             facts,
             host: &host,
             asked,
-            has_runtime_package: release
-                .as_ref()
-                .is_ok_and(|release| files::package(release, "containerd").is_some()),
-            has_cni_package: release
-                .as_ref()
-                .is_ok_and(|release| files::package(release, "cni-plugins").is_some()),
+            has_runtime_package: has_package("containerd"),
+            has_cni_package: has_package("cni-plugins"),
         };
         let mut found = findings(effect.cluster, subject);
-        let provider = match release {
-            Ok(release) => check_files(&self.0, release, role).await.err(),
-            Err(message) => {
-                found.push(Finding {
-                    check: "Architecture".to_owned(),
-                    message,
-                });
-                None
-            }
-        };
-        found.extend(provider.map(|message| Finding {
-            check: "Provider".to_owned(),
-            message,
-        }));
+        found.extend(missing);
+        let mut machine = effect.machine.clone();
+        machine.status.get_or_insert_default().facts = Some(facts.clone());
+        found.extend(duplicates_among_peers(effect, &machine));
         Ok(found)
     }
 }
 
-/// Whether all files for a machine are there, with their digests.
-pub(super) async fn check_files(
-    files: &Files,
-    release: &Release,
-    role: MachineRole,
-) -> Result<(), String> {
+/// Whether all files for a machine are there, with their digests; and the release that they are of.
+pub(super) async fn check_files<'a>(
+    files: &'a Files,
+    effect: Effect<'_>,
+    architecture: &str,
+) -> (Option<&'a Release>, Vec<Finding>) {
+    let finding = |check: &str, message: String| Finding {
+        check: check.to_owned(),
+        message,
+    };
+    let release = match files.of_architecture(effect.cluster, architecture) {
+        Ok(release) => release,
+        Err(message) => return (None, vec![finding("Architecture", message)]),
+    };
+    let role = effect.machine.spec.role;
+    let mut found = missing_files(release, role);
     let mut placed = files::programs(release, &["kubeadm", "kubectl", "kubelet", "crictl"]);
     placed.extend(files::package(release, "containerd"));
     placed.extend(files::package(release, "cni-plugins"));
     placed.extend(files::images(release, role));
-    for name in ["kubeadm", "kubectl", "kubelet"] {
-        if !placed.iter().any(|it| it.file.name == name) {
-            return Err(format!("the provider folder has no program {name}"));
-        }
+    for file in placed {
+        let read = files.tree(&[file]).await;
+        found.extend(
+            read.err()
+                .map(|error| finding("Provider", error.to_string())),
+        );
     }
-    let tree = files.tree(&placed).await;
-    tree.map(drop).map_err(|error| error.to_string())
+    (Some(release), not_ignored(effect.cluster, found))
 }
 
 /// What a machine tells about itself.

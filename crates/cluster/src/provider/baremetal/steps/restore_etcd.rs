@@ -6,7 +6,7 @@ use outrigger_api::step::FlowName;
 
 use super::all_control_planes;
 use crate::backup::KEYS;
-use crate::lifecycle::request;
+use crate::lifecycle::annotated_request;
 use crate::provider::baremetal::backup::requested;
 use crate::provider::baremetal::kubeadm_config;
 use crate::provider::baremetal::work::Work;
@@ -18,7 +18,7 @@ pub(super) struct RestoreEtcd;
 fn work(input: &StepInput<'_>) -> Option<Work> {
     let machine = input.machine?;
     let backup = requested(input.cluster)?.ok()?;
-    let request = request(input.cluster, FlowName::Restore)?;
+    let request = annotated_request(input.cluster, FlowName::Restore)?;
     let script = include_str!("../scripts/restore_etcd.sh");
     let work = Work::new("restore the data of etcd", script)
         .with("BACKUP", backup)

@@ -9,7 +9,7 @@ use super::control_plane;
 use super::preflight::{check_files, host_facts};
 use crate::lifecycle::desired_version;
 use crate::provider::baremetal::files::Files;
-use crate::provider::baremetal::preflight::{Finding, result, upgrade_findings};
+use crate::provider::baremetal::preflight::{Finding, NodeState, result, upgrade_findings};
 use crate::provider::baremetal::work::Work;
 use crate::steps::digest;
 use crate::{Effect, Report, Step, StepError, StepInput, StepPlan};
@@ -21,25 +21,16 @@ impl UpgradePreflight {
         let host = host_facts(effect.remote).await?;
         let control_plane = control_plane(effect).await?;
         let script = include_str!("../scripts/node_state.sh");
-        let ready = Work::new("ask for the state of the node", script)
+        let node = Work::new("ask for the state of the node", script)
             .with("ADDRESS", &effect.machine.spec.access.ip)
             .query(control_plane.as_ref())
             .await;
-        let ready = ready.map(|state| state.trim() == "True");
-        let ready = ready.map_err(|error| error.to_string());
-        let mut found = upgrade_findings(effect.cluster, &host, &ready);
+        let node = node.map(|state| NodeState::parse(&state));
+        let node = node.map_err(|error| error.to_string());
+        let mut found = upgrade_findings(effect.cluster, &host, &node);
         let facts = effect.remote.facts().await?;
-        let release = self.0.of_architecture(effect.cluster, &facts.architecture);
-        let provider = match release {
-            Ok(release) => check_files(&self.0, release, effect.machine.spec.role)
-                .await
-                .err(),
-            Err(message) => Some(message),
-        };
-        found.extend(provider.map(|message| Finding {
-            check: "Provider".to_owned(),
-            message,
-        }));
+        let (_, files) = check_files(&self.0, effect, &facts.architecture).await;
+        found.extend(files);
         Ok(found)
     }
 }

@@ -1,0 +1,157 @@
+//! `bench cluster`: machines that have booted become nodes that are ready, by `outrigger up` and by a script with plain kubeadm and
+//! OpenSSH. Both have the same files, and new machines each time.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use outrigger_testing::lab::Lab;
+use outrigger_testing::lab::cluster::{access, add_release, release_folder, spec};
+use outrigger_testing::peers::lab::CURRENT;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use super::machines::Machines;
+use super::{in_lab, kubeadm};
+use crate::bench::Report;
+use crate::process::{command, log_tail, open_log};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How often each contender makes each cluster; the median counts
+    #[arg(long, default_value_t = 3)]
+    turns: usize,
+    /// Control planes of each cluster
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 3])]
+    control_planes: Vec<usize>,
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Contender {
+    Outrigger,
+    Kubeadm,
+}
+
+/// What all turns have in common.
+#[derive(Debug, Clone)]
+struct Site {
+    binary: PathBuf,
+    /// Has the provider folder.
+    directory: PathBuf,
+}
+
+pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let provider = directory.path().join("provider");
+    add_release(&provider, CURRENT)?;
+    let site = Site {
+        binary: std::path::absolute(binary)?,
+        directory: directory.path().to_owned(),
+    };
+    let mut build = command(&site.binary);
+    let built = build
+        .args(["provider", "build"])
+        .arg(&provider)
+        .output()
+        .await?;
+    ensure!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    let mut report = Report::default();
+    for control_planes in &args.control_planes {
+        let shape = (*control_planes, args.workers);
+        let (mut ours, mut script) = (Vec::new(), Vec::new());
+        for turn in 0..args.turns.max(1) {
+            // The speed of a machine varies: the contenders take turns to begin.
+            let mut order = [Contender::Outrigger, Contender::Kubeadm];
+            order.rotate_left(turn % 2);
+            for contender in order {
+                let time = measure(site.clone(), contender, shape).await?;
+                let times = match contender {
+                    Contender::Outrigger => &mut ours,
+                    Contender::Kubeadm => &mut script,
+                };
+                times.push(time);
+            }
+        }
+        let name = format!("{} control planes, {} workers", shape.0, shape.1);
+        let (ours, script) = (median(ours)?, median(script)?);
+        Report::measured(&format!("{name}: outrigger"), ours.as_secs_f64(), "s");
+        Report::measured(&format!("{name}: kubeadm"), script.as_secs_f64(), "s");
+        let ratio = ours.as_secs_f64() / script.as_secs_f64();
+        report.at_most("  times as long", ratio, 1.0, "x");
+    }
+    report.finish()
+}
+
+fn median(mut times: Vec<Duration>) -> anyhow::Result<Duration> {
+    crate::bench::median(&mut times).context("nothing was measured")
+}
+
+/// How long a contender takes until all nodes are ready.
+async fn measure(
+    site: Site,
+    contender: Contender,
+    (control_planes, workers): (usize, usize),
+) -> anyhow::Result<Duration> {
+    in_lab(async move |lab| {
+        let machines = Machines::boot(lab, control_planes, workers).await?;
+        let log = site.directory.join(format!("{contender:?}.log"));
+        let mut command = match contender {
+            Contender::Outrigger => outrigger(&site, lab, &machines)?,
+            Contender::Kubeadm => {
+                let files = release_folder(&site.directory.join("provider"), CURRENT);
+                kubeadm::script(lab, &machines, &files, CURRENT)?
+            }
+        };
+        command.stdout(open_log(&log)?).stderr(open_log(&log)?);
+        let start = Instant::now();
+        let mut child = command.spawn()?;
+        let time = async {
+            machines.until_ready().await?;
+            anyhow::Ok(start.elapsed())
+        };
+        let ended = async {
+            let status = child.wait().await?;
+            ensure!(
+                status.success(),
+                "{contender:?}: {status}\n{}",
+                log_tail(&log)
+            );
+            Ok(())
+        };
+        let (time, ()) = tokio::try_join!(time, ended)?;
+        Ok(time)
+    })
+    .await
+}
+
+/// `outrigger up`, which ends when the cluster and its workers run.
+fn outrigger(site: &Site, lab: &Lab, machines: &Machines) -> anyhow::Result<Command> {
+    let mut cluster = spec(lab, CURRENT, machines.control_plane())?;
+    cluster["features"] = json!({"hookAttempts": 1});
+    let mut objects: Vec<Value> = vec![json!({
+        "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster", "metadata": {"name": "bench"},
+        "spec": cluster,
+    })];
+    for worker in machines.workers() {
+        let mut spec = access(lab, worker)?;
+        spec["cluster"] = json!("bench");
+        objects.push(json!({
+            "apiVersion": "outrigger.dev/v1beta1", "kind": "Machine",
+            "metadata": {"name": worker.name()}, "spec": spec,
+        }));
+    }
+    let documents: Vec<String> = objects.iter().map(Value::to_string).collect();
+    let manifest = site.directory.join("cluster.yaml");
+    fs_err::write(&manifest, documents.join("\n---\n"))?;
+    let mut up = command(&site.binary);
+    up.args(["up", "--once", "--cluster"]).arg(&manifest);
+    up.arg("--provider").arg(site.directory.join("provider"));
+    up.env("XDG_CACHE_HOME", site.directory.join("cache"));
+    Ok(up)
+}
