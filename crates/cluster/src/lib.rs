@@ -39,4 +39,4 @@ pub use record::{from_status, record_of, status_of, to_status};
 pub use remote::{
     Command, Connect, Login, MachineIds, Outcome, Output, Remote, RemoteError, Script, Ssh, local,
 };
-pub use steps::{Effect, Peers, Report, Step, StepError, StepInput, StepPlan, tail};
+pub use steps::{Effect, Peers, Report, Step, StepError, StepInput, StepPlan, hook_result, tail};

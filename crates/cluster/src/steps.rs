@@ -29,8 +29,8 @@ mod run_hook;
 pub(crate) use copy_files::CopyFiles;
 pub(crate) use preflight::Preflight;
 pub(crate) use remove_files::RemoveFiles;
-pub use run_hook::tail;
-pub(crate) use run_hook::{RunHook, hook_result};
+pub(crate) use run_hook::RunHook;
+pub use run_hook::{hook_result, tail};
 
 const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_mins(10);
 

@@ -66,7 +66,7 @@ impl RunHook {
 }
 
 /// The result of a hook that ended.
-pub(crate) fn hook_result(hook: &'static str, outcome: &Outcome) -> Result<(), StepError> {
+pub fn hook_result(hook: &'static str, outcome: &Outcome) -> Result<(), StepError> {
     match outcome {
         Outcome::Exited { code: 0, .. } => Ok(()),
         Outcome::Exited { code, output } => Err(StepError::HookFailed {

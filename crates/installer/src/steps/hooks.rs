@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use outrigger_api::flow_status::HookStatus;
 use outrigger_api::hook::Hook;
-use outrigger_cluster::{Command, Outcome, Output, tail};
+use outrigger_cluster::{Command, Outcome, Output, hook_result, tail};
 use outrigger_flow::{Attempt, Stopped};
 use outrigger_oci::Digest;
 use serde_json::{Map, Value, json};
@@ -15,8 +15,6 @@ use crate::reports::Report;
 
 /// How much of the end of an output is kept in the status.
 const MAX_OUTPUT: usize = 4096;
-/// How much of it is part of a message.
-const MAX_MESSAGE: usize = 200;
 
 pub(super) async fn run(
     effects: &Effects,
@@ -124,7 +122,7 @@ fn report(effects: &Effects, hook: &Hook, attempt: &Attempt, outcome: &Outcome) 
     let empty = Output::default();
     let (exit_code, output) = match outcome {
         Outcome::Exited { code, output } => (Some(*code), output),
-        Outcome::TimedOut { output } | Outcome::Lost { output } => (None, output),
+        Outcome::TimedOut { output, .. } | Outcome::Lost { output } => (None, output),
         Outcome::Canceled => (None, &empty),
     };
     let (text, is_cut) = tail(&output.text, MAX_OUTPUT);
@@ -147,19 +145,5 @@ fn report(effects: &Effects, hook: &Hook, attempt: &Attempt, outcome: &Outcome) 
 }
 
 fn result(hook: &Hook, outcome: &Outcome) -> Result<(), String> {
-    let name = hook.name;
-    match outcome {
-        Outcome::Exited { code: 0, .. } => Ok(()),
-        Outcome::Exited { code, output } => {
-            let output = tail(output.text.trim(), MAX_MESSAGE).0;
-            Err(format!(
-                "hook {name} failed with exit code {code}: {output}"
-            ))
-        }
-        Outcome::TimedOut { .. } => Err(format!("hook {name} timed out after {HOOK_TIMEOUT:?}")),
-        Outcome::Canceled => Err(format!("hook {name} was canceled")),
-        Outcome::Lost { .. } => Err(format!(
-            "hook {name} was lost: the machine rebooted, or what supervised the hook was killed"
-        )),
-    }
+    hook_result(hook.name, outcome).map_err(|error| error.to_string())
 }
