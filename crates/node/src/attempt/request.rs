@@ -7,6 +7,8 @@
 //! → the next request, …
 //! ```
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use futures::FutureExt as _;
 
@@ -15,8 +17,12 @@ use crate::machine::Shell;
 use crate::shell::{NulByte, Program, quote};
 use crate::{Machine, RunError};
 
-/// Defines the function `attempt`.
-const ATTEMPT: &str = include_str!("../attempt.sh");
+/// Defines the function `attempt`, as one word: without comments, which machines would have to read.
+static ATTEMPT: LazyLock<String> = LazyLock::new(|| {
+    let lines = include_str!("../attempt.sh").lines();
+    let lines = lines.filter(|line| !line.trim_start().starts_with('#'));
+    quote(&lines.collect::<Vec<_>>().join("\n"))
+});
 
 /// Defines `serve`, which runs the text of a request: in this shell if it leads a session, as most do that SSH servers start,
 /// otherwise in one that does. So nothing that ends the connection, or sudo, ends the processes that it
@@ -65,7 +71,7 @@ impl Request {
 
     /// What a new shell runs.
     fn with_functions(&self) -> String {
-        format!("p={}\n{SERVE}\n{}", quote(ATTEMPT), self.text)
+        format!("p={}\n{SERVE}\n{}", *ATTEMPT, self.text)
     }
 }
 

@@ -15,9 +15,10 @@ fn attempt(id: &str) -> AttemptId {
 
 /// A server that allows one session for each connection. Those of dropbear have no such limit.
 fn with_one_session(server: Server) -> anyhow::Result<Machines> {
-    let mut options = Options::new(server);
-    options.configuration = "MaxSessions 1".to_owned();
-    Machines::start(options)
+    Machines::start(Options {
+        configuration: "MaxSessions 1".to_owned(),
+        ..Options::new(server)
+    })
 }
 
 /// Waits for a file on the machine.
