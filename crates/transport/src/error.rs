@@ -77,7 +77,11 @@ impl RequestError {
 
     /// Whether a retry may succeed.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Unreachable { .. })
+        match self {
+            // It would say the same again.
+            Self::Unreachable { source, .. } => !matches!(source, TransportError::NoTls),
+            Self::UntrustedCertificate { .. } | Self::InvalidCertificates { .. } => false,
+        }
     }
 
     pub fn retry(&self) -> Retry {
