@@ -20,8 +20,9 @@ use super::{Options, node};
 
 /// How many plans are executed concurrently.
 const MAX_CONCURRENT: usize = 32;
-/// How many pods the simulated cluster has room for.
-const MAX_PODS: usize = 5_000;
+/// How many pods the simulated cluster has room for. A namespace gets half of what the others leave, so that there is room
+/// for the pods of every namespace.
+const MAX_PODS: usize = 10_000;
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// The delay of what is due after the end of the clock.
@@ -184,16 +185,20 @@ impl Controller {
         !self.queue.is_empty() && self.tasks.len() < MAX_CONCURRENT
     }
 
-    /// Executes actions. A full cluster gets no more pods: those are tried again later.
+    /// Executes actions. A full namespace gets no more pods: those are tried again later.
     fn start(&mut self, id: ObjectRef, mut actions: Vec<Action>) {
-        let all = actions.len();
-        keep_pods_within(
-            &mut actions,
-            MAX_PODS.saturating_sub(self.cache.count("pods")),
-        );
-        if actions.len() < all {
-            let reason = format!("the simulated cluster has {MAX_PODS} pods, and no room for more");
-            self.retry(id.clone(), reason);
+        if actions.iter().any(is_pod_creation) {
+            let all = actions.len();
+            let own = self.cache.list("pods", &id.namespace).count();
+            let share = share_of(own, self.cache.count("pods"));
+            keep_pods_within(&mut actions, share.saturating_sub(own));
+            if actions.len() < all {
+                let reason = format!(
+                    "the simulated cluster has room for {share} pods in namespace {}",
+                    id.namespace
+                );
+                self.retry(id.clone(), reason);
+            }
         }
         if !actions.is_empty() {
             self.spawn(id, actions);
@@ -292,10 +297,20 @@ impl Controller {
     }
 }
 
+/// How many pods a namespace may have that has `own` of `all` pods.
+fn share_of(own: usize, all: usize) -> usize {
+    let others = all.saturating_sub(own);
+    MAX_PODS.saturating_sub(others) / 2
+}
+
+fn is_pod_creation(action: &Action) -> bool {
+    matches!(action, Action::Create("pods", _))
+}
+
 /// Drops the actions that create pods for which there is no room.
 fn keep_pods_within(actions: &mut Vec<Action>, mut room: usize) {
     actions.retain(|action| {
-        if !matches!(action, Action::Create("pods", _)) {
+        if !is_pod_creation(action) {
             return true;
         }
         let has_room = room > 0;
@@ -334,7 +349,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_cluster_gets_no_more_pods() {
+    fn a_full_namespace_leaves_room_for_others() {
+        let mut all = 0;
+        for expected in [5_000, 2_500, 1_250, 625] {
+            let share = share_of(0, all);
+            assert_eq!(share, expected);
+            all += share;
+            assert_eq!(share_of(share, all), share, "it is full");
+        }
+        assert_eq!(share_of(9_000, 9_000), 5_000);
+    }
+
+    #[test]
+    fn a_full_namespace_gets_no_more_pods() {
         let create = |plural| Action::Create(plural, json!({}));
         let mut actions = vec![
             create("pods"),
@@ -343,8 +370,8 @@ mod tests {
             create("pods"),
         ];
         keep_pods_within(&mut actions, 2);
-        let pods = |action: &&Action| matches!(action, Action::Create("pods", _));
-        assert_eq!((actions.len(), actions.iter().filter(pods).count()), (3, 2));
+        let pods = actions.iter().filter(|action| is_pod_creation(action));
+        assert_eq!((actions.len(), pods.count()), (3, 2));
         keep_pods_within(&mut actions, 0);
         assert_eq!(actions.len(), 1);
     }
