@@ -146,18 +146,18 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
                 let name = names::generate(&prefix)?;
                 metadata_of(&mut object).insert("name".to_owned(), name.into());
             }
-            let attempt = if has_generated_name {
+            let mut attempt = if has_generated_name {
                 object.clone()
             } else {
                 std::mem::take(&mut object)
             };
-            let name = name_of(&attempt).to_owned();
-            match self.try_create(attempt).await {
+            match self.try_create(&mut attempt).await {
                 Err(WriteFailure::Rejected(status)) => return Err(status),
                 Ok(outcome) => return Ok(outcome),
                 Err(WriteFailure::Conflict) if has_generated_name => {}
                 Err(WriteFailure::Conflict) => {
-                    return Err(Status::already_exists(self.ctx.group_resource(), &name));
+                    let name = name_of(&attempt);
+                    return Err(Status::already_exists(self.ctx.group_resource(), name));
                 }
             }
         }
@@ -196,46 +196,46 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
         Ok(())
     }
 
-    async fn try_create(&mut self, mut object: Value) -> Result<Outcome, WriteFailure> {
+    async fn try_create(&mut self, object: &mut Value) -> Result<Outcome, WriteFailure> {
         let state = self.ctx.state;
         let kind = Arc::clone(&self.ctx.kind);
         let _guard = controllers::lock(state, &kind).await;
         let operation = admission::Operation::Create;
-        self.mutate(&kind, operation, &mut object)?;
-        self.take_resource_version(&mut object);
-        wipe_system_fields(&mut object);
+        self.mutate(&kind, operation, object)?;
+        self.take_resource_version(object);
+        wipe_system_fields(object);
         let user = self.ctx.user;
         let creation = Creation {
             now: &self.now,
             uid: &names::random_uid().map_err(Status::from)?,
             user: self.ctx.admission_user(),
         };
-        kind.strategy.prepare_for_create(&mut object);
-        prepare::create(&kind, &mut object, &creation);
-        self.validate(&object, None)?;
-        self.warn(&object, None);
+        kind.strategy.prepare_for_create(object);
+        prepare::create(&kind, object, &creation);
+        self.validate(object, None)?;
+        self.warn(object, None);
         let attributes = self.attributes(&kind, operation);
-        defaults::forget_empty_lists(&kind, &mut object, &Value::Null);
-        state.auth.check_escalation(user, &kind, &object, None)?;
+        defaults::forget_empty_lists(&kind, object, &Value::Null);
+        state.auth.check_escalation(user, &kind, object, None)?;
         if self.has_resource_version {
             let why = "resourceVersion should not be set on objects to be created";
             return Err(Status::unknown(why).into());
         }
-        let validate = || admission::validate(&attributes, &object, &Lookup(state));
+        let validate = || admission::validate(&attributes, object, &Lookup(state));
         let warnings = self.ctx.evaluate(validate)??;
         self.ctx.warn_all(warnings);
         let attributes = self.attributes(&kind, operation);
-        let key = self.ctx.key_of(name_of(&object))?;
+        let key = self.ctx.key_of(name_of(object))?;
         if state.store.get(&key).is_some() {
             return Err(WriteFailure::Conflict);
         }
         let mut allocation = Allocation::new(state, key.clone());
-        self.allocate(&mut object, None, &mut allocation)?;
+        self.allocate(object, None, &mut allocation)?;
         if self.options.dry_run {
-            charge::check(self, &attributes, &object)?;
-            return Ok(Outcome::DryRun(object));
+            charge::check(self, &attributes, object)?;
+            return Ok(Outcome::DryRun(std::mem::take(object)));
         }
-        let encoded = self.encode(&object)?;
+        let encoded = self.encode(object)?;
         let mut operations = Vec::with_capacity(2);
         if !self.ctx.namespace().is_empty() {
             operations.push(Operation::Require {
@@ -244,7 +244,7 @@ impl<'c, 'r> WriteRequest<'c, 'r> {
             });
         }
         operations.push(Operation::Create { key, encoded });
-        let write = charge::and_write(self, &attributes, &object, operations);
+        let write = charge::and_write(self, &attributes, object, operations);
         let stored = allocation.store(write).await?;
         controllers::after_write(state, &kind, &stored).await;
         Ok(Outcome::Stored(stored))
