@@ -137,13 +137,13 @@ impl Uploaded {
         }
         store.put_blob(repository, &self.config)?;
         store.put_blob(repository, &self.archive)?;
-        let manifest = store.put_manifest(
+        store.put_tagged(
             repository,
-            manifest.bytes,
+            &manifest.bytes,
             Some(OCI_MANIFEST),
             Algorithm::Sha256,
+            &[tag.to_owned()],
         )?;
-        store.tag(repository, tag, &manifest.digest)?;
         Ok(true)
     }
 }

@@ -95,7 +95,7 @@ async fn put(
     let mut body = read_body(context, request.into_body(), MAX_MANIFEST).await?;
     let bytes = std::mem::take(&mut body.bytes);
     let name = repository.clone();
-    let stored_tags = tags.clone();
+    let mut stored_tags = tags.clone();
     let manifest = context
         .blocking(move |store| {
             let algorithm = match &reference {
@@ -109,14 +109,16 @@ async fn put(
                     return Err(StoreError::DigestInvalid { expected, found });
                 }
             }
-            let manifest = store.put_manifest(&name, bytes, media_type.as_deref(), algorithm)?;
-            if let ManifestReference::Tag(tag) = &reference {
-                store.tag(&name, tag, &manifest.digest)?;
+            if let ManifestReference::Tag(tag) = reference {
+                stored_tags.push(tag);
             }
-            for tag in &stored_tags {
-                store.tag(&name, tag, &manifest.digest)?;
-            }
-            Ok(manifest)
+            store.put_tagged(
+                &name,
+                &bytes,
+                media_type.as_deref(),
+                algorithm,
+                &stored_tags,
+            )
         })
         .await?;
     drop(body);

@@ -2,7 +2,7 @@
 //!
 //! A blob is removed only if no manifest refers to it and no client used it within the grace period. A push that finds a
 //! blob renews it, so the push has that time to refer to it; a manifest whose blobs are gone is rejected. A manifest that is
-//! accepted while garbage is collected keeps its blobs, also without a grace period.
+//! accepted while garbage is collected keeps its blobs, also without a grace period, and one that is pushed with a tag stays.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -44,7 +44,7 @@ impl Store {
             self.restore_collected()?;
         }
         for repository in self.repositories()? {
-            let tagged = self.reached_by_tags(&repository)?;
+            let tagged = self.reached_by_tags(&repository, self.manifests(&repository)?)?;
             let removed = self.collect_untagged(&repository, &tagged, options, &mut collected)?;
             let used = self.mark(&repository, &removed)?;
             if !options.dry_run {
@@ -93,15 +93,20 @@ impl Store {
         Ok(bytes.and_then(|bytes| Manifest::parse(&bytes, None).ok()))
     }
 
-    /// The manifests of a repository that a tag reaches: by its name, in an index, or as the subject of another one.
-    fn reached_by_tags(&self, repository: &str) -> Result<HashSet<Digest>, StoreError> {
+    /// The manifests of a repository that a tag reaches: by its name, in an index, or as the subject of another one among
+    /// `manifests`.
+    fn reached_by_tags(
+        &self,
+        repository: &str,
+        manifests: Vec<Digest>,
+    ) -> Result<HashSet<Digest>, StoreError> {
         let mut reached = HashSet::new();
         let mut subjects: BTreeMap<Digest, Vec<Digest>> = BTreeMap::new();
         let mut queue: Vec<Digest> = Vec::new();
         for tag in self.tags(repository)? {
             queue.extend(self.resolve_tag(repository, &tag));
         }
-        for digest in self.manifests(repository)? {
+        for digest in manifests {
             if let Some(Manifest {
                 subject: Some(subject),
                 ..
@@ -134,7 +139,7 @@ impl Store {
     ) -> Result<HashSet<Digest>, StoreError> {
         let grace = options.grace.unwrap_or(self.shared.options.grace);
         let kept = &mut collected.kept;
-        let mut removed = HashSet::new();
+        let mut untagged = Vec::new();
         for digest in self.manifests(repository)? {
             if tagged.contains(&digest) {
                 kept.tagged.manifests += 1;
@@ -143,10 +148,39 @@ impl Store {
             } else if !is_older(&self.manifest_path(repository, &digest), grace) {
                 kept.recent.manifests += 1;
             } else {
+                untagged.push(digest);
+            }
+        }
+        if options.dry_run {
+            collected.removed.manifests += untagged.len() as u64;
+            return Ok(untagged.into_iter().collect());
+        }
+        for digest in &untagged {
+            self.set_manifest_aside(repository, digest)?;
+        }
+        self.remove_manifests_aside(repository, untagged, collected)
+    }
+
+    /// Removes manifests that were set aside, except those that a tag reaches meanwhile. Returns what was removed.
+    pub(super) fn remove_manifests_aside(
+        &self,
+        repository: &str,
+        aside: Vec<Digest>,
+        collected: &mut Collected,
+    ) -> Result<HashSet<Digest>, StoreError> {
+        let mut removed = HashSet::new();
+        if aside.is_empty() {
+            return Ok(removed);
+        }
+        let mut manifests = self.manifests(repository)?;
+        manifests.extend(aside.iter().cloned());
+        let tagged = self.reached_by_tags(repository, manifests)?;
+        for digest in aside {
+            if tagged.contains(&digest) {
+                collected.kept.tagged.manifests += 1;
+                self.put_manifest_back(repository, &digest)?;
+            } else if self.remove_manifest_aside(repository, &digest)? {
                 collected.removed.manifests += 1;
-                if !options.dry_run {
-                    self.delete_manifest(repository, &digest)?;
-                }
                 removed.insert(digest);
             }
         }

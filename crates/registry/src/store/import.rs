@@ -116,8 +116,8 @@ impl Store {
         self.put_blob(&repository, chart.metadata)?;
         self.put_blob(&repository, chart.archive)?;
         let (kind, algorithm) = (Some(OCI_MANIFEST), Algorithm::Sha256);
-        let stored = self.put_manifest(&repository, manifest.bytes, kind, algorithm)?;
-        self.tag(&repository, &tag, &stored.digest)
+        self.put_tagged(&repository, &manifest.bytes, kind, algorithm, &[tag])
+            .map(drop)
     }
 }
 

@@ -51,6 +51,51 @@ impl Store {
         Ok(manifest)
     }
 
+    /// Stores a manifest and gives it tags.
+    ///
+    /// Until it has one, garbage collection may remove it. That sets manifests aside before it reads the tags again, so one
+    /// that is in its place after its tags were written stays there.
+    pub(crate) fn put_tagged(
+        &self,
+        repository: &str,
+        bytes: &[u8],
+        media_type: Option<&str>,
+        algorithm: Algorithm,
+        tags: &[String],
+    ) -> Result<RawManifest, StoreError> {
+        loop {
+            let put = self.put_manifest(repository, bytes.to_vec(), media_type, algorithm);
+            let manifest = match put {
+                Ok(manifest) => manifest,
+                Err(error) => {
+                    self.untag(repository, &Digest::with(algorithm, bytes), tags)?;
+                    return Err(error);
+                }
+            };
+            for tag in tags {
+                self.tag(repository, tag, &manifest.digest)?;
+            }
+            let path = self.manifest_path(repository, &manifest.digest);
+            if tags.is_empty() || path.exists() {
+                return Ok(manifest);
+            }
+        }
+    }
+
+    /// Removes tags that name a manifest which is not there.
+    fn untag(&self, repository: &str, digest: &Digest, tags: &[String]) -> Result<(), StoreError> {
+        if self.manifest_path(repository, digest).exists() {
+            return Ok(());
+        }
+        for tag in tags {
+            let names = self.resolve_tag(repository, tag);
+            if names.is_ok_and(|found| found == *digest) {
+                remove(&self.repository(repository).join("_tags").join(tag))?;
+            }
+        }
+        Ok(())
+    }
+
     fn check_references(&self, repository: &str, manifest: &Manifest) -> Result<(), StoreError> {
         for blob in manifest.blobs().filter(|blob| !blob.is_foreign()) {
             let unknown = || StoreError::ManifestBlobUnknown(blob.digest.to_string());
@@ -154,6 +199,18 @@ impl Store {
                 remove(&self.repository(repository).join("_tags").join(tag))?;
             }
         }
+        self.forget_subject(repository, digest)?;
+        remove(&self.manifest_path(repository, digest))?;
+        self.changed();
+        Ok(())
+    }
+
+    /// Removes what a manifest says of its subject.
+    pub(super) fn forget_subject(
+        &self,
+        repository: &str,
+        digest: &Digest,
+    ) -> Result<(), StoreError> {
         let bytes = self.read_content(digest)?;
         let parsed = bytes.and_then(|bytes| Manifest::parse(&bytes, None).ok());
         if let Some(manifest) = parsed {
@@ -167,8 +224,6 @@ impl Store {
                 remove(&folder.join(subject).join(file_name(digest)))?;
             }
         }
-        remove(&self.manifest_path(repository, digest))?;
-        self.changed();
         Ok(())
     }
 

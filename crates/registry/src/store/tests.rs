@@ -133,6 +133,62 @@ fn collection_keeps_what_tags_reach_and_removes_the_rest() {
 }
 
 #[test]
+fn a_manifest_that_gets_its_tag_during_collection_stays() {
+    let (_folder, store) = store();
+    push_image(&store, "a", b"other", "other");
+    let digest = push_image(&store, "a", b"layer", "1");
+    store.delete_tag("a", "1").unwrap();
+    // The collection has read the tags, and the push writes its own now.
+    store.set_manifest_aside("a", &digest).unwrap();
+    store.tag("a", "1", &digest).unwrap();
+    let mut collected = Collected::default();
+    let removed = store.remove_manifests_aside("a", vec![digest.clone()], &mut collected);
+    assert!(removed.unwrap().is_empty());
+    assert_eq!(collected.kept.tagged.manifests, 1);
+    assert_eq!(store.manifest("a", &digest).unwrap().digest, digest);
+    // A collection that was killed leaves it aside.
+    store.set_manifest_aside("a", &digest).unwrap();
+    store.collect(NOW).unwrap();
+    store.manifest("a", &digest).unwrap();
+}
+
+#[test]
+fn no_tag_names_a_manifest_that_collection_removed() {
+    let (_folder, store) = store();
+    let collector = store.clone();
+    let is_done = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stop = Arc::clone(&is_done);
+    let collecting = std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            collector.collect(NOW).unwrap();
+        }
+    });
+    let mut pushed = Vec::new();
+    for number in 0..1_000 {
+        let config = Descriptor::new(
+            "application/octet-stream",
+            store.put_blob("a", b"{}").unwrap(),
+            2,
+        );
+        let text = number.to_string();
+        let manifest = json!({"schemaVersion": 2, "mediaType": OCI_MANIFEST, "config": config, "layers": [], "annotations": {"n": text}});
+        let bytes = serde_json::to_vec(&manifest).unwrap();
+        let sha256 = outrigger_oci::Algorithm::Sha256;
+        // The config may be collected before the manifest refers to it: then the push is rejected.
+        if let Ok(put) = store.put_tagged("a", &bytes, None, sha256, std::slice::from_ref(&text)) {
+            pushed.push((text, put.digest));
+        }
+    }
+    is_done.store(true, Ordering::Relaxed);
+    collecting.join().unwrap();
+    assert!(!pushed.is_empty());
+    for (tag, digest) in pushed {
+        assert_eq!(store.resolve_tag("a", &tag).unwrap(), digest);
+        store.manifest("a", &digest).unwrap();
+    }
+}
+
+#[test]
 fn collection_reports_what_it_keeps_and_why() {
     let (_folder, store) = store();
     push_image(&store, "a", b"replaced", "v1");
