@@ -59,7 +59,7 @@ fn is_usage_error(error: &anyhow::Error) -> bool {
 
 /// Prints the error of one of several things, with its causes and hints, as lines of information.
 pub(crate) fn note_failure(what: &str, error: &anyhow::Error) {
-    note(&format!("{what}: {error:#}"));
+    note(&format!("{what}: {}", messages(error).join(": ")));
     for hint in hints(error) {
         note(&format!("  hint: {hint}"));
     }
@@ -79,14 +79,36 @@ pub(crate) fn lines(text: &str) {
 
 /// The message of an error, its causes and its hints.
 pub(crate) fn text(error: &anyhow::Error) -> String {
-    let mut text = format!("Error: {error}\n");
-    for cause in error.chain().skip(1) {
-        text.push_str(&format!("  caused by: {cause}\n"));
+    let messages = messages(error);
+    let mut text = String::new();
+    for (index, message) in messages.iter().enumerate() {
+        let prefix = if index == 0 { "Error" } else { "  caused by" };
+        text.push_str(&format!("{prefix}: {message}\n"));
     }
     for hint in hints(error) {
         text.push_str(&format!("hint: {hint}\n"));
     }
     text
+}
+
+/// The messages of an error and its causes. The errors of a client repeat what the server responded, also as debug output.
+fn messages(error: &anyhow::Error) -> Vec<String> {
+    let mut messages = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        let message = match text.split_once("ApiError: ") {
+            Some((before, rest)) => {
+                let end = rest.find(" (Status {").unwrap_or(rest.len());
+                format!("{before}{}", &rest[..end])
+            }
+            None => text,
+        };
+        let is_repeated = |last: &String| last.contains(&message);
+        if !messages.last().is_some_and(is_repeated) {
+            messages.push(message);
+        }
+    }
+    messages
 }
 
 fn hints(error: &anyhow::Error) -> impl Iterator<Item = &str> {
@@ -161,6 +183,16 @@ mod tests {
         assert_eq!(
             text(&error),
             "Error: failed to reach the cluster\n  caused by: connection refused\nhint: is the server up?\n"
+        );
+    }
+
+    #[test]
+    fn a_response_of_a_server_is_printed_once_and_without_debug_output() {
+        let status = kube::core::Status::failure("spec.version: Required value", "Invalid");
+        let error = anyhow::Error::new(kube::Error::Api(Box::new(status)));
+        assert_eq!(
+            text(&error.context("failed to apply the cluster")),
+            "Error: failed to apply the cluster\n  caused by: spec.version: Required value: Invalid\n"
         );
     }
 }
