@@ -41,7 +41,7 @@ pub use diff::{Amount, Change, Difference, Kind, carried, diff};
 pub use extract::{ExtractError, extract};
 pub use finding::{Finding, Severity};
 pub use lock::{EntryKind, Lock, LockedEntry};
-pub use merge::{is_in_range as satisfies, merge};
+pub use merge::merge;
 pub use package::{Package, PackagedFile};
 pub use progress::Progress;
 pub use root::{Base, DocumentError, FORMAT, Locked, Root};

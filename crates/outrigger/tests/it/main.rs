@@ -10,6 +10,7 @@ mod docs;
 mod examples;
 mod expansion;
 mod input_files;
+mod install;
 mod local_cluster;
 mod output;
 mod plugin;

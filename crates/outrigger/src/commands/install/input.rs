@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use outrigger_api::installation::{ConfigurationSource, InstallationSpec, PackageSource};
 use outrigger_expansion::contents::source::Source;
 use outrigger_expansion::signature::{self, PublicKey};
-use outrigger_expansion::{Finding, Opened, Package, satisfies, verify_with};
+use outrigger_expansion::{Finding, Opened, Package, verify_with};
 use outrigger_installer::{Contents, SiteCluster};
 use outrigger_oci::Digest;
 use serde_json::{Map, Value};
@@ -240,7 +240,6 @@ impl PackageFlags {
                 .hint(format!("`outrigger expansion check {shown}` explains them"));
         }
         let (package, _) = Package::read(&opened.scanned);
-        ensure_version(&package)?;
         Ok(Some(ReadPackage {
             package: package.with_values(values),
             path,
@@ -303,23 +302,6 @@ fn ensure_unsigned_folder(is_allowed: bool, path: &Path) -> anyhow::Result<()> {
     };
     checked
         .hint("build and sign it with `outrigger expansion build --key`, or pass --allow-unsigned")
-}
-
-/// A package that is newer than this program may need what it does not have.
-fn ensure_version(package: &Package) -> anyhow::Result<()> {
-    let own = env!("CARGO_PKG_VERSION");
-    let Some(range) = &package.definition.requires.outrigger else {
-        return Ok(());
-    };
-    if satisfies(own, &range.value) {
-        return Ok(());
-    }
-    let name = &package.name;
-    Err(anyhow!(
-        "package {name} requires Outrigger {}, and this is {own}",
-        range.value
-    ))
-    .hint("install the version of Outrigger that the package was made for")
 }
 
 #[cfg(test)]
