@@ -34,8 +34,8 @@ mod verify;
 pub use archive::resign;
 pub use built::{Built, OpenError, Opened, find_built, open};
 pub use definition::{
-    At, DEFINITION, Definition, EXTRA_ARGS, ExtraArgs, FileEntry, HookChoice, Requires, Text,
-    VALUES,
+    At, DEFINITION, Definition, EXTRA_ARGS, ExtraArgs, FileEntry, HookChoice, Requires, SCHEMA,
+    Text, VALUES,
 };
 pub use diff::{Amount, Change, Difference, Kind, carried, diff};
 pub use extract::{ExtractError, extract};
