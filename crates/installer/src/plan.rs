@@ -53,6 +53,7 @@ pub fn step_plan(step: &str, contents: &Contents) -> Option<StepPlan> {
         "SetupLocalRegistry" => registry(package?),
         "LoadImages" => load_images(package?),
         "TagImages" => tag_images(package?),
+        "PushImages" => push_images(package?, contents.site_registry.as_deref()?),
         "UploadCharts" => upload_charts(package?),
         "CreateGlobalCluster" => {
             let cluster = cluster?;
@@ -104,6 +105,17 @@ fn tag_images(package: &PackageContents) -> Option<StepPlan> {
     let names: Vec<String> = names.collect();
     let text = format!("name {}", count(names.len(), "image"));
     (!names.is_empty()).then(|| plan(&names, text))
+}
+
+fn push_images(package: &PackageContents, registry: &str) -> Option<StepPlan> {
+    let images = package.images.iter();
+    let names = images.map(|image| format!("{}@{}", image.name, image.digest));
+    let names: Vec<String> = names.chain([registry.to_owned()]).collect();
+    let text = format!(
+        "push {} to {registry}",
+        count(package.images.len(), "image")
+    );
+    (!package.images.is_empty()).then(|| plan(&names, text))
 }
 
 fn upload_charts(package: &PackageContents) -> Option<StepPlan> {

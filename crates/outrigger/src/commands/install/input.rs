@@ -61,6 +61,8 @@ pub(crate) struct SiteInputs<'s> {
     /// The folder with the sources of the configuration's files, if it is not that of the configuration.
     pub(crate) files: Option<&'s Path>,
     pub(crate) provider: Option<&'s Path>,
+    /// To which images are pushed.
+    pub(crate) registry: Option<&'s str>,
 }
 
 /// A package whose findings are not fatal.
@@ -88,6 +90,7 @@ impl Input {
         let mut contents = Contents {
             site_files: site.files.map(Path::to_owned).or(folder),
             provider: site.provider.map(Path::to_owned),
+            site_registry: site.registry.map(str::to_owned),
             ..Contents::default()
         };
         if let Some(hooks) = site.hooks {
