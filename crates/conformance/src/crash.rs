@@ -11,7 +11,8 @@ use anyhow::Context as _;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How often to kill the process [default: 200 for the API server and flows, 100 for plugins, 20 for clusters]
+    /// How often to kill the process [default: 200 for the API server, flows and the installer, 100 for plugins, 20 for
+    /// clusters]
     #[arg(long)]
     rounds: Option<usize>,
     /// Seed of the random times and changes; a run prints it
@@ -22,6 +23,8 @@ pub(crate) struct Args {
 /// A process that survives crashes, and the state that it must have.
 pub(crate) trait CrashTest: Sized {
     const DEFAULT_ROUNDS: usize;
+    /// What a round is, in the summary.
+    const ROUNDS: &str = "kills";
 
     /// Prepares the test in an empty directory.
     async fn start(binary: &Path, directory: &Path) -> anyhow::Result<Self>;
@@ -49,7 +52,8 @@ pub(crate) async fn run<T: CrashTest>(binary: &Path, args: &Args) -> anyhow::Res
         .await
         .with_context(|| format!("seed {seed}"))?;
     println!(
-        "{rounds} kills, {summary}; seed {seed}, {:.0} s",
+        "{rounds} {}, {summary}; seed {seed}, {:.0} s",
+        T::ROUNDS,
         start.elapsed().as_secs_f64()
     );
     Ok(())

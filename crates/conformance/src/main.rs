@@ -84,6 +84,8 @@ enum Bench {
     HooksRunner(hooks::runner::Args),
     /// `image sync` against skopeo, between registries of Debian and between ours: time, CPU, memory
     Images(images::bench::Args),
+    /// Expansion packages with large images: build, verify and load, against unpacking and skopeo; time, memory, disk
+    Expansion(install::bench::Args),
     /// `stack render` with many plugins and node pools: time and memory
     Stack(stack::bench::Args),
     /// Clusters on machines of the lab against a script with plain kubeadm and OpenSSH: time until all nodes are ready
@@ -155,6 +157,7 @@ async fn run(binary: &Path, command: Command) -> anyhow::Result<()> {
         Command::Bench(Bench::Hooks(args)) => hooks::bench::run(&args).await,
         Command::Bench(Bench::HooksRunner(args)) => hooks::runner::run(&args).await,
         Command::Bench(Bench::Images(args)) => images::bench::run(binary, &args).await,
+        Command::Bench(Bench::Expansion(args)) => install::bench::run(binary, &args).await,
         Command::Bench(Bench::Stack(args)) => stack::bench::run(binary, &args),
         Command::Bench(Bench::Cluster(args)) => lab::bench::run(binary, &args).await,
         Command::Crash(Crash::Images(args)) => {

@@ -20,6 +20,9 @@ pub const DEFINITION: &str = "expansion.yaml";
 /// The file with values of the package.
 pub const VALUES: &str = "values.yaml";
 
+/// The JSON schema of the values.
+pub const SCHEMA: &str = "values.schema.json";
+
 /// A value, and the line that it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct At<T> {

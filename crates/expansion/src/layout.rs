@@ -1,6 +1,6 @@
 //! The layout of the folder of a package: which names there are, and what is below them.
 
-use crate::definition::{DEFINITION, VALUES};
+use crate::definition::{DEFINITION, SCHEMA, VALUES};
 
 /// What a name at the top of a package is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +18,10 @@ pub(crate) enum Top {
 }
 
 /// All names at the top of a package.
-const TOP: [(&str, Top); 13] = [
+const TOP: [(&str, Top); 14] = [
     (DEFINITION, Top::Known),
     (VALUES, Top::Known),
+    (SCHEMA, Top::Known),
     ("charts", Top::Listed),
     ("files", Top::Listed),
     ("hooks", Top::Listed),

@@ -34,14 +34,14 @@ mod verify;
 pub use archive::resign;
 pub use built::{Built, OpenError, Opened, find_built, open};
 pub use definition::{
-    At, DEFINITION, Definition, EXTRA_ARGS, ExtraArgs, FileEntry, HookChoice, Requires, Text,
-    VALUES,
+    At, DEFINITION, Definition, EXTRA_ARGS, ExtraArgs, FileEntry, HookChoice, Requires, SCHEMA,
+    Text, VALUES,
 };
 pub use diff::{Amount, Change, Difference, Kind, carried, diff};
 pub use extract::{ExtractError, extract};
 pub use finding::{Finding, Severity};
 pub use lock::{EntryKind, Lock, LockedEntry};
-pub use merge::{is_in_range as satisfies, merge};
+pub use merge::merge;
 pub use package::{Package, PackagedFile};
 pub use progress::Progress;
 pub use root::{Base, DocumentError, FORMAT, Locked, Root};

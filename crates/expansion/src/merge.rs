@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::package::Package;
 
 pub use base::{Base, BaseError};
-pub use rules::{FieldRule, How, RULES, Target, is_in_range};
+pub use rules::{FieldRule, How, RULES, Target};
 
 /// The configuration with what the package adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,7 +180,7 @@ impl Merge<'_> {
     /// The version of the base is in the range of the package.
     fn check_range(&mut self, path: &[String], version: &Value, range: &Value) {
         let (version, range) = (shown(version), shown(range));
-        if !is_in_range(&version, &range) {
+        if !rules::is_in_range(&version, &range) {
             let base_says = if version.is_empty() {
                 "sets no version".to_owned()
             } else {

@@ -9,6 +9,7 @@ mod images;
 mod listed;
 mod metadata;
 mod plugins;
+mod schema;
 mod scripts;
 mod steps;
 
@@ -68,6 +69,7 @@ fn findings(
     if package.is_defined {
         metadata::check(subject, &mut findings);
         listed::check(subject, &mut findings);
+        schema::check(subject, &mut findings);
         files::check(subject, &mut findings);
         scripts::check(subject, &mut findings);
         steps::check(subject, &mut findings);

@@ -25,6 +25,8 @@ pub struct Contents {
     pub site_files: Option<PathBuf>,
     /// The provider folder of the site.
     pub provider: Option<PathBuf>,
+    /// The registry to which images are pushed, `HOST[:PORT][/PATH]`.
+    pub site_registry: Option<String>,
 }
 
 /// The cluster of the configuration, merged with the package, and what belongs to it.

@@ -104,6 +104,8 @@ pub struct Installer {
     pub site: Arc<dyn Site>,
     /// The API server, for the operator.
     pub endpoint: ApiEndpoint,
+    /// How the registry of the site is accessed.
+    pub push: outrigger_oci::Options,
     /// Ids of steps that are not run.
     pub skip: BTreeSet<&'static str>,
     pub range: Range,
@@ -223,6 +225,7 @@ impl Installer {
             registry_url: self.registry.as_ref().map(LocalRegistry::url),
             site: Arc::clone(&self.site),
             operator: Arc::clone(operator),
+            push: self.push.clone(),
             now: self.now,
         }
     }

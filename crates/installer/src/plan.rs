@@ -41,94 +41,102 @@ pub struct PlannedStep {
 /// What a step would do. `None` if it has nothing to do.
 pub fn step_plan(step: &str, contents: &Contents) -> Option<StepPlan> {
     let package = contents.package.as_ref();
+    let cluster = contents.cluster.as_ref();
     match step {
         "LoadExpansionOperatorImage" => {
             let (name, digest, _) = contents.operator()?;
             let text = format!("make operator {name} available");
             Some(plan(&[name, &digest.to_string()], text))
         }
-        "StartExpansionOperator" => {
-            let (name, digest, steps) = contents.operator()?;
-            let text = match steps.as_slice() {
-                [] => format!("start operator {name}, to which nothing is delegated"),
-                steps => format!("start operator {name} for {}", steps.join(", ")),
-            };
-            Some(plan(&[name, &digest.to_string(), &steps.join(",")], text))
-        }
+        "StartExpansionOperator" => start_operator(contents),
         "PatchHookFiles" => patch_hook_files(contents),
-        "SetupLocalRegistry" => {
-            let package = package.filter(|package| needs_registry(package))?;
-            let what = (package.images.is_empty(), package.charts.is_empty());
-            let text = match what {
-                (false, false) => "start the registry for images and charts",
-                (false, true) => "start the registry for images",
-                (true, _) => "start the registry for charts",
-            };
-            Some(plan(&["registry"], text.to_owned()))
-        }
-        "LoadImages" => {
-            let package = package.filter(|package| !package.images.is_empty())?;
-            let mut digests: Vec<String> = package
-                .images
-                .iter()
-                .map(|image| image.digest.to_string())
-                .collect();
-            digests.sort();
-            digests.dedup();
-            let text = format!("load {} into the registry", count(digests.len(), "image"));
-            Some(plan(&digests, text))
-        }
-        "TagImages" => {
-            let package = package.filter(|package| !package.images.is_empty())?;
-            let images = package.images.iter();
-            let names: Vec<String> = images
-                .map(|image| format!("{}@{}", image.name, image.digest))
-                .collect();
-            let text = format!("name {}", count(names.len(), "image"));
-            Some(plan(&names, text))
-        }
-        "UploadCharts" => {
-            let package = package.filter(|package| !package.charts.is_empty())?;
-            let charts = package.charts.iter();
-            let digests: Vec<String> = charts
-                .map(|chart| {
-                    let digest = Digest::of(&chart.bytes);
-                    format!("{} {} {digest}", chart.name, chart.version)
-                })
-                .collect();
-            let charts = package.charts.iter();
-            let names = charts.map(|chart| format!("{} {}", chart.name, chart.version));
-            let names: Vec<String> = names.collect();
-            Some(plan(&digests, format!("upload {}", names.join(", "))))
-        }
+        "SetupLocalRegistry" => registry(package?),
+        "LoadImages" => load_images(package?),
+        "TagImages" => tag_images(package?),
+        "PushImages" => push_images(package?, contents.site_registry.as_deref()?),
+        "UploadCharts" => upload_charts(package?),
         "CreateGlobalCluster" => {
-            let cluster = contents.cluster.as_ref()?;
+            let cluster = cluster?;
             let machines = cluster.cluster.spec.machines.len() + cluster.workers.len();
             let machines = count(machines, "machine");
             let text = format!("create cluster {} on {machines}", cluster.name());
             Some(plan(&[&cluster.digest], text))
         }
         "WriteKubeconfig" => {
-            let cluster = contents.cluster.as_ref()?;
-            Some(plan(
-                &[cluster.name()],
-                "write share/admin.kubeconfig".to_owned(),
-            ))
+            let text = "write share/admin.kubeconfig".to_owned();
+            Some(plan(&[cluster?.name()], text))
         }
-        "InstallPlugins" => {
-            let package = package.filter(|package| !package.plugins.is_empty())?;
-            let plugins = package.plugins.iter();
-            let inputs: Vec<String> = plugins
-                .map(|plugin| {
-                    let input = (&plugin.metadata, &plugin.spec);
-                    serde_json::to_string(&input).unwrap_or_default()
-                })
-                .collect();
-            let names: Vec<&str> = package.plugins.iter().map(Plugin::name).collect();
-            Some(plan(&inputs, format!("install {}", names.join(", "))))
-        }
+        "InstallPlugins" => install_plugins(package?),
         step => hook_plan(step, contents),
     }
+}
+
+fn start_operator(contents: &Contents) -> Option<StepPlan> {
+    let (name, digest, steps) = contents.operator()?;
+    let text = match steps.as_slice() {
+        [] => format!("start operator {name}, to which nothing is delegated"),
+        steps => format!("start operator {name} for {}", steps.join(", ")),
+    };
+    Some(plan(&[name, &digest.to_string(), &steps.join(",")], text))
+}
+
+fn registry(package: &PackageContents) -> Option<StepPlan> {
+    let text = match (package.images.is_empty(), package.charts.is_empty()) {
+        (true, true) => return None,
+        (false, false) => "start the registry for images and charts",
+        (false, true) => "start the registry for images",
+        (true, false) => "start the registry for charts",
+    };
+    Some(plan(&["registry"], text.to_owned()))
+}
+
+fn load_images(package: &PackageContents) -> Option<StepPlan> {
+    let images = package.images.iter();
+    let mut digests: Vec<String> = images.map(|image| image.digest.to_string()).collect();
+    digests.sort();
+    digests.dedup();
+    let text = format!("load {} into the registry", count(digests.len(), "image"));
+    (!digests.is_empty()).then(|| plan(&digests, text))
+}
+
+fn tag_images(package: &PackageContents) -> Option<StepPlan> {
+    let images = package.images.iter();
+    let names = images.map(|image| format!("{}@{}", image.name, image.digest));
+    let names: Vec<String> = names.collect();
+    let text = format!("name {}", count(names.len(), "image"));
+    (!names.is_empty()).then(|| plan(&names, text))
+}
+
+fn push_images(package: &PackageContents, registry: &str) -> Option<StepPlan> {
+    let images = package.images.iter();
+    let names = images.map(|image| format!("{}@{}", image.name, image.digest));
+    let names: Vec<String> = names.chain([registry.to_owned()]).collect();
+    let text = format!(
+        "push {} to {registry}",
+        count(package.images.len(), "image")
+    );
+    (!package.images.is_empty()).then(|| plan(&names, text))
+}
+
+fn upload_charts(package: &PackageContents) -> Option<StepPlan> {
+    let charts = package.charts.iter();
+    let names = charts.map(|chart| format!("{} {}", chart.name, chart.version));
+    let names: Vec<String> = names.collect();
+    let charts = names.iter().zip(&package.charts);
+    let inputs = charts.map(|(name, chart)| format!("{name} {}", Digest::of(&chart.bytes)));
+    let inputs: Vec<String> = inputs.collect();
+    (!names.is_empty()).then(|| plan(&inputs, format!("upload {}", names.join(", "))))
+}
+
+fn install_plugins(package: &PackageContents) -> Option<StepPlan> {
+    let plugins = package.plugins.iter();
+    let inputs = plugins.map(|plugin| {
+        let input = (&plugin.metadata, &plugin.spec);
+        serde_json::to_string(&input).unwrap_or_default()
+    });
+    let inputs: Vec<String> = inputs.collect();
+    let names: Vec<&str> = package.plugins.iter().map(Plugin::name).collect();
+    (!inputs.is_empty()).then(|| plan(&inputs, format!("install {}", names.join(", "))))
 }
 
 /// Whether a step is done with its current input.
@@ -136,10 +144,6 @@ pub(crate) fn is_done(step: &'static str, contents: &Contents, record: &Record) 
     let recorded = record.tasks.get(step);
     let digest = step_plan(step, contents).map(|plan| plan.digest);
     recorded.is_some_and(|task| task.state == State::Done && Some(&task.digest) == digest.as_ref())
-}
-
-pub(crate) fn needs_registry(package: &PackageContents) -> bool {
-    !package.images.is_empty() || !package.charts.is_empty()
 }
 
 fn patch_hook_files(contents: &Contents) -> Option<StepPlan> {

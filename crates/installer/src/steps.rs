@@ -3,6 +3,7 @@
 mod charts;
 mod hooks;
 mod images;
+mod push;
 mod staging;
 
 pub(crate) use staging::write_private;
@@ -40,6 +41,8 @@ pub(crate) struct Effects {
     pub(crate) registry_url: Option<String>,
     pub(crate) site: Arc<dyn Site>,
     pub(crate) operator: Arc<Supervisor>,
+    /// How the registry of the site is accessed.
+    pub(crate) push: outrigger_oci::Options,
     pub(crate) now: fn() -> Timestamp,
 }
 
@@ -65,6 +68,7 @@ impl Effects {
             }
             "LoadImages" => nothing(self.blocking(images::load).await),
             "TagImages" => reported(self.blocking(images::tag).await),
+            "PushImages" => nothing(self.blocking(push::push).await),
             "UploadCharts" => {
                 let imported = self.blocking(charts::import).await;
                 let added = match (&imported, &self.registry_url) {

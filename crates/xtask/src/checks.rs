@@ -25,6 +25,9 @@ pub(crate) const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets"];
 /// The arguments of the tests that need peers.
 pub(crate) const E2E: &[&str] = &["test", "--workspace", "--test", "e2e"];
 
+/// Builds the example of an operator, which a test puts into a package.
+const OPERATOR: &[&str] = &["build", "--workspace", "--example", "network_operator"];
+
 /// All static checks.
 pub(crate) fn lint() -> anyhow::Result<()> {
     let root = tidy::root();
@@ -55,8 +58,9 @@ pub(crate) fn e2e(args: &E2eArgs) -> anyhow::Result<()> {
         peers::KUBE_CONTROLLER_MANAGER,
     ];
     install::install(&[PEERS, peers::REGISTRIES].concat())?;
-    // Some tests run it.
+    // Some tests run them.
     build::outrigger(Profile::Dev)?;
+    cargo(&tidy::root(), OPERATOR)?;
     let tests = || {
         let filter: Vec<&str> = args.filter.as_deref().into_iter().collect();
         let slow: &[&str] = if args.slow {

@@ -6,7 +6,7 @@ use std::process::Command;
 use outrigger_peers::lab::{CURRENT, NEXT, Release};
 use outrigger_peers::{
     ANSIBLE, DROPBEAR, E2E_TEST, ETCD, HELM3, HELM4, KUBE_APISERVER, KUBE_CONTROLLER_MANAGER,
-    KUBE_SCHEDULER, KUBECTL, KWOK, Peer, REGISTRIES, SSHD,
+    KUBE_SCHEDULER, KUBECTL, KWOK, Peer, REGISTRIES, SKOPEO, SSHD,
 };
 
 use crate::build::{self, Profile, Programs};
@@ -85,6 +85,7 @@ fn required_peers(name: &str, subcommand: &str) -> Vec<Peer> {
         ("conformance", "clients") | ("attack", "plugins") => &[KUBECTL, HELM3, HELM4],
         ("conformance", "plugins" | "catalog" | "images") => &[HELM4],
         ("bench", "images") => REGISTRIES,
+        ("bench", "expansion") => &[SKOPEO],
         ("bench", "hooks") => &[SSHD, DROPBEAR, ANSIBLE],
         ("crash", "flow") => &[SSHD, DROPBEAR],
         ("differential", _) | ("bench", "chart" | "plugins") => &[HELM3, HELM4],

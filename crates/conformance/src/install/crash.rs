@@ -30,11 +30,12 @@ pub(crate) struct Test {
     expected: BTreeMap<String, String>,
     duration: Duration,
     kills: usize,
-    resumed_blobs: usize,
+    compared: usize,
 }
 
 impl CrashTest for Test {
     const DEFAULT_ROUNDS: usize = 200;
+    const ROUNDS: &str = "installations";
 
     async fn start(binary: &Path, _: &Path) -> anyhow::Result<Self> {
         let context = TestContext::new(binary)?;
@@ -44,7 +45,7 @@ impl CrashTest for Test {
             expected: BTreeMap::new(),
             duration: Duration::ZERO,
             kills: 0,
-            resumed_blobs: 0,
+            compared: 0,
         };
         let started = Instant::now();
         test.complete("unbroken", PACKAGES[0]).await?;
@@ -92,8 +93,9 @@ impl CrashTest for Test {
 
     async fn finish(self) -> anyhow::Result<String> {
         Ok(format!(
-            "{} of them while the installer ran; each hook ran once, and {} blobs that were complete were not written again",
-            self.kills, self.resumed_blobs
+            "in which the installer was killed {} times; each ended as without kills, each hook ran once, and no complete blob was \
+             written again ({} times compared)",
+            self.kills, self.compared
         ))
     }
 }
@@ -147,7 +149,7 @@ impl Test {
             let path = path.display();
             ensure!(found == Some(inode), "blob {path} was written again");
         }
-        self.resumed_blobs += before.len();
+        self.compared += before.len();
         Ok(())
     }
 }

@@ -7,6 +7,10 @@ use outrigger_oci::Digest;
 use outrigger_testing::TestContext;
 use serde_json::{Value, json};
 
+pub(super) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+pub(super) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+
 const IMAGES: usize = 5;
 
 /// The bytes of a layer, which no compression makes small.
@@ -17,12 +21,7 @@ pub(super) const MACHINE: (&str, u16) = ("127.0.81.1", 2281);
 
 /// Writes the configuration, the package as a folder (`folder`), and built (`built.tar.zst`).
 pub(super) fn write(context: &TestContext) -> anyhow::Result<()> {
-    let (address, port) = MACHINE;
-    let cluster = format!(
-        "apiVersion: outrigger.dev/v1beta1\nkind: Cluster\nmetadata:\n  name: crash\n  annotations: {{outrigger.dev/stand-in-machines: \"true\"}}\nspec:\n  \
-         version: 1.36.4\n  clusterCIDR: 10.244.0.0/16\n  machines:\n    - {{ip: {address}, port: {port}, password: b3V0cmlnZ2Vy}}\n"
-    );
-    context.write("cluster.yaml", cluster)?;
+    write_cluster(context, "crash")?;
     let file = |path: &str, content: &[u8]| context.write(&format!("folder/{path}"), content);
     let images: Vec<String> = (0..IMAGES)
         .map(|number| format!("  - {}\n", name(number)))
@@ -51,12 +50,30 @@ pub(super) fn write(context: &TestContext) -> anyhow::Result<()> {
     for (path, content) in layout() {
         file(&format!("images/{path}"), &content)?;
     }
-    let built = context.run(["expansion", "build", "folder", "--to", "built.tar.zst"])?;
-    if !built.starts_with("exit code: 0") {
-        let built = context.run(["expansion", "build", "folder", "-o", "built.tar.zst"])?;
-        ensure!(built.starts_with("exit code: 0"), "{built}");
-    }
+    let flag = output_flag(context)?;
+    let built = context.run(["expansion", "build", "folder", flag, "built.tar.zst"])?;
+    ensure!(built.starts_with("exit code: 0"), "{built}");
     Ok(())
+}
+
+/// Writes the manifest of a cluster on one stand-in machine to `cluster.yaml`.
+pub(super) fn write_cluster(context: &TestContext, name: &str) -> anyhow::Result<()> {
+    let (address, port) = MACHINE;
+    let cluster = json!({
+        "apiVersion": "outrigger.dev/v1beta1", "kind": "Cluster",
+        "metadata": {"name": name, "annotations": {"outrigger.dev/stand-in-machines": "true"}},
+        "spec": {
+            "version": "1.36.4", "clusterCIDR": "10.244.0.0/16",
+            "machines": [{"ip": address, "port": port, "password": "b3V0cmlnZ2Vy"}],
+        },
+    });
+    context.write("cluster.yaml", cluster.to_string())
+}
+
+/// The flag that names the output of `expansion build`.
+pub(super) fn output_flag(context: &TestContext) -> anyhow::Result<&'static str> {
+    let help = context.run(["expansion", "build", "--help"])?;
+    Ok(if help.contains("--to ") { "--to" } else { "-o" })
 }
 
 fn name(number: usize) -> String {
@@ -65,9 +82,6 @@ fn name(number: usize) -> String {
 
 /// An OCI layout. Each image has a layer of its own.
 fn layout() -> BTreeMap<String, Vec<u8>> {
-    const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
-    const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-    const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
     let mut files = BTreeMap::new();
     let mut blob = |content: Vec<u8>, kind: &str| -> Value {
         let digest = Digest::of(&content);
@@ -90,12 +104,17 @@ fn layout() -> BTreeMap<String, Vec<u8>> {
             entry
         })
         .collect();
-    let index = json!({
-        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
-        "manifests": manifests,
-    });
-    files.insert("index.json".to_owned(), index.to_string().into_bytes());
+    let index = index_of(&manifests).to_string();
+    files.insert("index.json".to_owned(), index.into_bytes());
     let marker = br#"{"imageLayoutVersion":"1.0.0"}"#.to_vec();
     files.insert("oci-layout".to_owned(), marker);
     files
+}
+
+/// The index of an OCI layout.
+pub(super) fn index_of(manifests: &[Value]) -> Value {
+    json!({
+        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+        "manifests": manifests,
+    })
 }

@@ -12,7 +12,7 @@ use anyhow::ensure;
 use kube::Api;
 use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::condition::{Condition, ConditionStatus};
-use outrigger_api::installation::{Installation, InstallationPhase};
+use outrigger_api::installation::{Installation, InstallationPhase, Inventory};
 use outrigger_api::machine::Machine;
 use outrigger_api::plugin::{Phase, Plugin};
 use outrigger_api::repository::Repository;
@@ -21,7 +21,7 @@ use outrigger_registry::{Store, StoreOptions};
 use outrigger_testing::TestContext;
 
 use self::package::{DELEGATED, IMAGES, SKIPPED};
-use self::process::Install;
+use self::process::{Install, SiteRegistry};
 use crate::deploy::binary;
 
 const NAME: &str = "site";
@@ -64,33 +64,37 @@ async fn a_package_brings_everything_and_without_it_there_is_no_trace() -> anyho
     Ok(())
 }
 
+/// The command that installs the package, and pushes its images to a registry.
+fn command(registry: &str) -> Vec<String> {
+    let args = "install --config cluster.yaml --provider provider --values site-values.yaml --data data \
+                --push-plain-http --push-to";
+    let args = args.split_whitespace().map(str::to_owned);
+    args.chain([format!("{registry}/mirror")]).collect()
+}
+
 /// Installs with the package. Returns the conditions of the cluster and its machine.
 async fn with_package(context: &TestContext) -> anyhow::Result<BTreeSet<String>> {
-    let args = [
-        "install",
-        "--config",
-        "cluster.yaml",
-        "--provider",
-        "provider",
-        "--values",
-        "site-values.yaml",
-        "--data",
-        "data",
-        "--serve",
-    ];
+    let root = context.directory();
+    let site = root.join("site-registry");
+    let registry = SiteRegistry::start(&site).await?;
+    let command = command(&registry.address);
+    let mut args: Vec<&str> = command.iter().map(String::as_str).collect();
+    args.push("--serve");
     let install = Install::start(context, &args, "data").await?;
     let installation = install.until_installed(NAME).await?;
-    let kubeconfig = context.directory().join("data/share/operator.kubeconfig");
+    let kubeconfig = root.join("data/share/operator.kubeconfig");
     process::check_operator_rights(&kubeconfig, NAME, DELEGATED).await?;
     check_installation(&installation);
     let conditions = check_cluster(&install).await?;
     check_plugins(&install).await?;
     install.stop().await?;
-    let root = context.directory();
+    registry.stop().await?;
     check_machine(&root.join("data/machines/machine-127-0-78-1"));
     check_site(root);
-    check_registry(&root.join("data/registry"), &installation)?;
-    again(context)?;
+    check_registry(&root.join("data/registry"), "", &installation)?;
+    check_charts(&root.join("data/registry"))?;
+    check_registry(&site, "mirror/", &installation)?;
+    again(context, &args[..args.len() - 1])?;
     Ok(conditions)
 }
 
@@ -106,6 +110,7 @@ fn check_installation(installation: &Installation) {
         "LoadExpansionOperatorImage",
         "LoadImages",
         "PatchHookFiles",
+        "PushImages",
         "SetupLocalRegistry",
         "StartExpansionOperator",
         "TagImages",
@@ -226,19 +231,24 @@ fn check_site(root: &Path) {
     );
 }
 
-fn check_registry(folder: &Path, installation: &Installation) -> anyhow::Result<()> {
+fn check_registry(folder: &Path, prefix: &str, installation: &Installation) -> anyhow::Result<()> {
     let store = Store::open(folder, StoreOptions::default())?;
     let inventory = &installation.status.as_ref().unwrap().inventory;
     for image in &inventory.images {
         let image: Reference = image.parse()?;
-        let path = image.repository().path();
+        let path = format!("{prefix}{}", image.repository().path());
         let digest = image.digest().unwrap();
         assert_eq!(
-            store.tagged(path, image.tag().unwrap()).as_ref(),
+            store.tagged(&path, image.tag().unwrap()).as_ref(),
             Some(digest)
         );
-        ensure!(store.has_manifest(path, digest), "{image}");
+        ensure!(store.has_manifest(&path, digest), "{image}");
     }
+    Ok(())
+}
+
+fn check_charts(folder: &Path) -> anyhow::Result<()> {
+    let store = Store::open(folder, StoreOptions::default())?;
     for chart in ["web", "api", "db"] {
         ensure!(
             store.tagged(&format!("charts/{chart}"), "1.0.0").is_some(),
@@ -249,26 +259,15 @@ fn check_registry(folder: &Path, installation: &Installation) -> anyhow::Result<
 }
 
 /// The same command again has nothing to do.
-fn again(context: &TestContext) -> anyhow::Result<()> {
+fn again(context: &TestContext, args: &[&str]) -> anyhow::Result<()> {
     let root = context.directory();
-    let args = [
-        "install",
-        "--config",
-        "cluster.yaml",
-        "--provider",
-        "provider",
-        "--values",
-        "site-values.yaml",
-        "--data",
-        "data",
-    ];
-    let plan = context.run(args.into_iter().chain(["--plan", "-o", "json"]))?;
+    let plan = context.run(args.iter().copied().chain(["--plan", "-o", "json"]))?;
     ensure!(plan.starts_with("exit code: 0"), "{plan}");
     ensure!(
         !plan.contains("\"run\"") && plan.contains("\"done\""),
         "{plan}"
     );
-    let text = context.run(args)?;
+    let text = context.run(args.iter().copied())?;
     ensure!(text.starts_with("exit code: 0"), "{text}");
     check_site(root);
     check_machine(&root.join("data/machines/machine-127-0-78-1"));
@@ -305,7 +304,7 @@ async fn without_package(context: &TestContext) -> anyhow::Result<BTreeSet<Strin
         BTreeSet::from(["CreateGlobalCluster", "WriteKubeconfig"])
     );
     assert_eq!(status.conditions.len(), 2);
-    assert_eq!(status.inventory, Default::default());
+    assert_eq!(status.inventory, Inventory::default());
     let root = context.directory().join("bare");
     for folder in [
         "hooks", "files", "operator", "provider", "registry", "attempts",

@@ -109,7 +109,7 @@ pub const RULES: &[FieldRule] = &[
 ];
 
 /// Whether a version is in a range, as Helm compares them.
-pub fn is_in_range(version: &str, range: &str) -> bool {
+pub(super) fn is_in_range(version: &str, range: &str) -> bool {
     let (Ok(version), Ok(constraint)) = (Version::parse(version), Constraint::parse(range)) else {
         return false;
     };

@@ -83,7 +83,13 @@ pub(crate) struct Args {
     /// Address of the registry with the images and charts of the package; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", value_parser = parse_address)]
     registry_listen: SocketAddr,
-    /// Rewrite the images of plugins to this registry, unless a plugin sets its own
+    /// Registry of the site, and optionally a path in it, to push the images of the package to; they keep their paths
+    #[arg(long, value_name = "HOST[:PORT][/PATH]")]
+    push_to: Option<String>,
+    /// Reach the registry of --push-to over plain HTTP
+    #[arg(long, requires = "push_to")]
+    push_plain_http: bool,
+    /// Rewrite the images of plugins to this registry, unless a plugin sets its own [default: that of --push-to]
     #[arg(long, value_name = "HOST[/PATH]")]
     image_registry: Option<String>,
     /// Keep serving API, registry and controller after the installation, until Ctrl-C
@@ -112,6 +118,7 @@ pub(crate) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         hooks: args.hooks.as_deref(),
         files: args.files.as_deref(),
         provider: args.provider.as_deref(),
+        registry: args.push_to.as_deref(),
     };
     let input = Input::read(&args.package, Some(Path::new(DEFAULT_PACKAGE)), site)?;
     let skip = skipped(&args.skip, &input)?;
@@ -200,7 +207,8 @@ async fn install(
         folders: Folders::new(&args.data),
         registry_listen: args.registry_listen,
         provider: args.provider.clone(),
-        image_registry: args.image_registry.clone(),
+        image_registry: args.image_registry.clone().or_else(|| args.push_to.clone()),
+        push: push_options(args)?,
         fetcher: args
             .mirrors
             .apply(outrigger_repository::Options::for_user())?,
@@ -228,6 +236,20 @@ async fn install(
     };
     platform.stop().await;
     result
+}
+
+/// Credentials are those of Docker.
+fn push_options(args: &Args) -> anyhow::Result<outrigger_oci::Options> {
+    let Some(registry) = &args.push_to else {
+        return Ok(outrigger_oci::Options::default());
+    };
+    let host = registry.split('/').next().unwrap_or_default().to_owned();
+    let plain_http = args.push_plain_http.then_some(host);
+    Ok(outrigger_oci::Options {
+        plain_http: plain_http.into_iter().collect(),
+        docker: outrigger_oci::DockerConfig::load()?,
+        ..outrigger_oci::Options::default()
+    })
 }
 
 fn report(
@@ -270,6 +292,8 @@ pub(super) struct Setup {
     pub(super) registry_listen: SocketAddr,
     pub(super) provider: Option<PathBuf>,
     pub(super) image_registry: Option<String>,
+    /// How the registry of the site is accessed.
+    pub(super) push: outrigger_oci::Options,
     pub(super) fetcher: outrigger_repository::Options,
     pub(super) range: Range,
 }
@@ -348,6 +372,7 @@ impl Setup {
             registry,
             site: Arc::<LocalSite>::clone(&site),
             endpoint: platform.endpoint()?,
+            push: self.push,
             skip: skip.clone(),
             range: self.range,
             now: Timestamp::now,

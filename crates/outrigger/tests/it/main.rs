@@ -11,6 +11,7 @@ mod examples;
 mod expansion;
 mod image;
 mod input_files;
+mod install;
 mod local_cluster;
 mod output;
 mod plugin;

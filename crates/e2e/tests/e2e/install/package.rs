@@ -137,6 +137,8 @@ fn deployment(name: &str) -> String {
     format!("{object}\n")
 }
 
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+
 /// An OCI layout with the images, which share a layer.
 fn layout() -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
@@ -145,7 +147,6 @@ fn layout() -> BTreeMap<String, Vec<u8>> {
         files.insert(format!("blobs/sha256/{}", digest.hex()), content.to_vec());
         json!({"mediaType": kind, "digest": digest.to_string(), "size": content.len()})
     };
-    const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
     let shared = blob(&vec![7; 300_000], LAYER);
     let manifests = IMAGES.map(|name| {
         let config = json!({"architecture": "amd64", "os": "linux", "name": name});

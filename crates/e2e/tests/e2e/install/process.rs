@@ -11,8 +11,11 @@ use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 use outrigger_api::cluster::Cluster;
 use outrigger_api::installation::{Installation, InstallationPhase};
+use outrigger_registry::{Server, ServerOptions, Store, StoreOptions};
 use outrigger_testing::{TestContext, kubernetes};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::clusters::fixture::pause;
 
@@ -65,14 +68,12 @@ impl Install {
             status.is_some_and(|status| status.phase == InstallationPhase::Installed)
         };
         let waiting = await_condition(api.clone(), name, is_installed);
-        match tokio::time::timeout(TIMEOUT, waiting).await {
-            Ok(found) => found?.context("the installation is gone"),
-            Err(_) => {
-                let status = api.get_opt(name).await?.and_then(|found| found.status);
-                let log = fs_err::read_to_string(&self.log)?;
-                anyhow::bail!("{log}\n{status:#?}")
-            }
+        if let Ok(found) = tokio::time::timeout(TIMEOUT, waiting).await {
+            return found?.context("the installation is gone");
         }
+        let status = api.get_opt(name).await?.and_then(|found| found.status);
+        let log = fs_err::read_to_string(&self.log)?;
+        anyhow::bail!("{log}\n{status:#?}")
     }
 
     /// Ends it, as Ctrl-C does.
@@ -86,6 +87,35 @@ impl Install {
         let (status, log) = tokio::time::timeout(TIMEOUT, exited).await??;
         ensure!(status?.success(), "{}", fs_err::read_to_string(log)?);
         Ok(())
+    }
+}
+
+/// The registry of a site.
+pub(super) struct SiteRegistry {
+    /// `HOST:PORT`
+    pub(super) address: String,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+impl SiteRegistry {
+    pub(super) async fn start(folder: &Path) -> anyhow::Result<Self> {
+        let store = Store::open(folder, StoreOptions::default())?;
+        let any = "127.0.0.1:0".parse()?;
+        let server = Server::bind(any, store, ServerOptions::default()).await?;
+        let address = server.address()?.to_string();
+        let (stop, stopped) = oneshot::channel();
+        let server = tokio::spawn(server.run(async move { drop(stopped.await) }));
+        Ok(Self {
+            address,
+            stop,
+            server,
+        })
+    }
+
+    pub(super) async fn stop(self) -> anyhow::Result<()> {
+        drop(self.stop);
+        Ok(self.server.await?)
     }
 }
 

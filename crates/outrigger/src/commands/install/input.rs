@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use outrigger_api::installation::{ConfigurationSource, InstallationSpec, PackageSource};
 use outrigger_expansion::contents::source::Source;
 use outrigger_expansion::signature::{self, PublicKey};
-use outrigger_expansion::{Finding, Opened, Package, satisfies, verify_with};
+use outrigger_expansion::{Finding, Opened, Package, verify_with};
 use outrigger_installer::{Contents, SiteCluster};
 use outrigger_oci::Digest;
 use serde_json::{Map, Value};
@@ -61,6 +61,8 @@ pub(crate) struct SiteInputs<'s> {
     /// The folder with the sources of the configuration's files, if it is not that of the configuration.
     pub(crate) files: Option<&'s Path>,
     pub(crate) provider: Option<&'s Path>,
+    /// To which images are pushed.
+    pub(crate) registry: Option<&'s str>,
 }
 
 /// A package whose findings are not fatal.
@@ -88,6 +90,7 @@ impl Input {
         let mut contents = Contents {
             site_files: site.files.map(Path::to_owned).or(folder),
             provider: site.provider.map(Path::to_owned),
+            site_registry: site.registry.map(str::to_owned),
             ..Contents::default()
         };
         if let Some(hooks) = site.hooks {
@@ -240,7 +243,6 @@ impl PackageFlags {
                 .hint(format!("`outrigger expansion check {shown}` explains them"));
         }
         let (package, _) = Package::read(&opened.scanned);
-        ensure_version(&package)?;
         Ok(Some(ReadPackage {
             package: package.with_values(values),
             path,
@@ -303,23 +305,6 @@ fn ensure_unsigned_folder(is_allowed: bool, path: &Path) -> anyhow::Result<()> {
     };
     checked
         .hint("build and sign it with `outrigger expansion build --key`, or pass --allow-unsigned")
-}
-
-/// A package that is newer than this program may need what it does not have.
-fn ensure_version(package: &Package) -> anyhow::Result<()> {
-    let own = env!("CARGO_PKG_VERSION");
-    let Some(range) = &package.definition.requires.outrigger else {
-        return Ok(());
-    };
-    if satisfies(own, &range.value) {
-        return Ok(());
-    }
-    let name = &package.name;
-    Err(anyhow!(
-        "package {name} requires Outrigger {}, and this is {own}",
-        range.value
-    ))
-    .hint("install the version of Outrigger that the package was made for")
 }
 
 #[cfg(test)]

@@ -68,6 +68,7 @@ pub(super) fn read(args: &Args) -> anyhow::Result<Option<Input>> {
         hooks: None,
         files: args.files.as_deref(),
         provider: args.provider.as_deref(),
+        registry: None,
     };
     Input::read(&args.package, None, site).map(Some)
 }
@@ -88,6 +89,7 @@ pub(super) async fn run(
         registry_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         provider: args.provider.clone(),
         image_registry: args.image_registry.clone(),
+        push: outrigger_oci::Options::default(),
         fetcher: args
             .mirrors
             .apply(outrigger_repository::Options::for_user())?,
