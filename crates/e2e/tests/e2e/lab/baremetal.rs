@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use kube::Api;
-use kube::api::ListParams;
+use kube::runtime::wait::await_condition;
 use outrigger_api::hook::Hook;
 use outrigger_api::plugin::Plugin;
 use outrigger_api::step::FlowName;
@@ -62,8 +62,9 @@ async fn bare_machines_become_a_cluster_and_are_clean_after_it() -> anyhow::Resu
     up.run(&["cluster", "delete", "demo"])?;
     until_deleted(&up).await?;
     let plugins: Api<Plugin> = Api::default_namespaced(up.client.clone());
-    let plugins = plugins.list(&ListParams::default()).await?.items;
-    ensure!(plugins.is_empty(), "plugins are left: {plugins:?}");
+    let is_gone = await_condition(plugins, "echo", |plugin: Option<&Plugin>| plugin.is_none());
+    let is_gone = tokio::time::timeout(Duration::from_mins(1), is_gone).await;
+    is_gone.context("the plugin stays without its cluster")??;
     let after = inventories(&connections).await?;
     for ((machine, before), after) in machines.iter().zip(&before).zip(&after) {
         let left: Vec<&String> = after.difference(before).collect();
