@@ -28,7 +28,7 @@ const INVENTORY: &str = "
 find /etc /opt /root /usr/local /usr/libexec /var/lib /var/log /var/lib/kubelet /var/lib/etcd -xdev \\
   \\( -path /var/lib/containerd -o -path /var/lib/systemd -o -path /var/log/journal -o -name hooks \\) -prune -o -print
 find /etc -xdev -type f -exec sha256sum {} +
-ip -o address | sed 's/ valid_lft.*//'
+ip -o address | sed 's/ valid_lft.*//; s/ tentative//'
 ip route
 iptables-save | grep -v '^#' | grep -v '^:' || :
 for key in net.ipv4.ip_forward net.bridge.bridge-nf-call-iptables; do sysctl $key; done
