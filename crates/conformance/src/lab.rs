@@ -9,6 +9,7 @@ mod kubeadm;
 mod kubeadm_calls;
 mod machines;
 mod snapshot;
+mod steps;
 
 /// Works in the network of a new lab, in a thread and a runtime of its own: namespaces belong to threads.
 pub(crate) async fn in_lab<T: Send + 'static>(

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::machines::Machines;
-use super::{in_lab, kubeadm};
+use super::{in_lab, kubeadm, steps};
 use crate::bench::Report;
 use crate::process::{command, log_tail, open_log};
 
@@ -26,6 +26,9 @@ pub(crate) struct Args {
     control_planes: Vec<usize>,
     #[arg(long, default_value_t = 2)]
     workers: usize,
+    /// Also print when each of our steps ended
+    #[arg(long)]
+    steps: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +43,7 @@ struct Site {
     binary: PathBuf,
     /// Has the provider folder.
     directory: PathBuf,
+    prints_steps: bool,
 }
 
 pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
@@ -49,6 +53,7 @@ pub(crate) async fn run(binary: &Path, args: &Args) -> anyhow::Result<()> {
     let site = Site {
         binary: std::path::absolute(binary)?,
         directory: directory.path().to_owned(),
+        prints_steps: args.steps,
     };
     let mut build = command(&site.binary);
     let built = build
@@ -109,6 +114,7 @@ async fn measure(
             }
         };
         command.stdout(open_log(&log)?).stderr(open_log(&log)?);
+        let began = jiff::Timestamp::now();
         let start = Instant::now();
         let mut child = command.spawn()?;
         let time = async {
@@ -117,20 +123,35 @@ async fn measure(
         };
         let ended = async {
             let status = child.wait().await?;
-            ensure!(
-                status.success(),
-                "{contender:?}: {status}\n{}",
-                log_tail(&log)
-            );
+            // Ours runs on.
+            let is_expected = contender == Contender::Kubeadm && status.success();
+            ensure!(is_expected, "{contender:?}: {status}\n{}", log_tail(&log));
             Ok(())
         };
-        let (time, ()) = tokio::try_join!(time, ended)?;
+        if contender == Contender::Kubeadm {
+            let (time, ()) = tokio::try_join!(time, ended)?;
+            return Ok(time);
+        }
+        let time = tokio::select! {
+            time = time => time?,
+            ended = ended => return ended.map(|()| start.elapsed()),
+        };
+        let ended = steps::until_running(&site.kubeconfig()).await?;
+        if site.prints_steps {
+            steps::print(&ended, began);
+        }
         Ok(time)
     })
     .await
 }
 
-/// `outrigger up`, which ends when the cluster and its workers run.
+impl Site {
+    fn kubeconfig(&self) -> PathBuf {
+        self.directory.join("kubeconfig")
+    }
+}
+
+/// `outrigger up`, which is ended when the cluster and its workers run.
 fn outrigger(site: &Site, lab: &Lab, machines: &Machines) -> anyhow::Result<Command> {
     let mut cluster = spec(lab, CURRENT, machines.control_plane())?;
     cluster["features"] = json!({"hookAttempts": 1});
@@ -150,7 +171,8 @@ fn outrigger(site: &Site, lab: &Lab, machines: &Machines) -> anyhow::Result<Comm
     let manifest = site.directory.join("cluster.yaml");
     fs_err::write(&manifest, documents.join("\n---\n"))?;
     let mut up = command(&site.binary);
-    up.args(["up", "--once", "--cluster"]).arg(&manifest);
+    up.args(["up", "--cluster"]).arg(&manifest);
+    up.arg("--kubeconfig").arg(site.kubeconfig());
     up.arg("--provider").arg(site.directory.join("provider"));
     up.env("XDG_CACHE_HOME", site.directory.join("cache"));
     Ok(up)

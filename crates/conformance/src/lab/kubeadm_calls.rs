@@ -33,7 +33,7 @@ fn step(call: &str) -> Option<String> {
     let name = match words[..] {
         // The first phase of a step, which ends with the second one; and what each machine that joins asks for.
         ["init", "phase", "bootstrap-token" | "upload-certs", ..] => return None,
-        ["init", "phase", phase, ..] => format!("init phase {phase}"),
+        ["init", "phase", phase, part, ..] => format!("init phase {phase} {part}"),
         ["join", ..] => "join".to_owned(),
         ["upgrade", command, ..] => format!("upgrade {command}"),
         _ => return None,
@@ -77,6 +77,8 @@ mod tests {
         let record = "begin a 1.36.4 init phase certs all --config x
 begin b 1.36.4 init phase certs all --config x
 end b 0
+begin g 1.36.4 init phase certs admin --config x
+end g 0
 begin c 1.36.4 token create
 end c 0
 begin d 1.36.4 token create
@@ -85,9 +87,9 @@ end e 1
 begin f 1.37.0 upgrade apply --config x
 ";
         let counts = check(record).unwrap();
-        assert_eq!(counts["init phase certs 1.36.4"], 2);
+        assert_eq!(counts["init phase certs all 1.36.4"], 2);
         assert_eq!(counts["upgrade apply 1.37.0"], 2);
-        assert_eq!(counts.len(), 2);
+        assert_eq!(counts.len(), 3);
     }
 
     #[test]

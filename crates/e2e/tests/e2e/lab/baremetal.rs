@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use kube::Api;
-use kube::api::ListParams;
+use kube::runtime::wait::await_condition;
 use outrigger_api::hook::Hook;
 use outrigger_api::plugin::Plugin;
 use outrigger_api::step::FlowName;
@@ -28,7 +28,7 @@ const INVENTORY: &str = "
 find /etc /opt /root /usr/local /usr/libexec /var/lib /var/log /var/lib/kubelet /var/lib/etcd -xdev \\
   \\( -path /var/lib/containerd -o -path /var/lib/systemd -o -path /var/log/journal -o -name hooks \\) -prune -o -print
 find /etc -xdev -type f -exec sha256sum {} +
-ip -o address | sed 's/ valid_lft.*//'
+ip -o address | sed 's/ valid_lft.*//; s/ tentative//'
 ip route
 iptables-save | grep -v '^#' | grep -v '^:' || :
 for key in net.ipv4.ip_forward net.bridge.bridge-nf-call-iptables; do sysctl $key; done
@@ -62,8 +62,9 @@ async fn bare_machines_become_a_cluster_and_are_clean_after_it() -> anyhow::Resu
     up.run(&["cluster", "delete", "demo"])?;
     until_deleted(&up).await?;
     let plugins: Api<Plugin> = Api::default_namespaced(up.client.clone());
-    let plugins = plugins.list(&ListParams::default()).await?.items;
-    ensure!(plugins.is_empty(), "plugins are left: {plugins:?}");
+    let is_gone = await_condition(plugins, "echo", |plugin: Option<&Plugin>| plugin.is_none());
+    let is_gone = tokio::time::timeout(Duration::from_mins(1), is_gone).await;
+    is_gone.context("the plugin stays without its cluster")??;
     let after = inventories(&connections).await?;
     for ((machine, before), after) in machines.iter().zip(&before).zip(&after) {
         let left: Vec<&String> = after.difference(before).collect();

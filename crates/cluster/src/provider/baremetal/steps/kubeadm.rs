@@ -1,9 +1,10 @@
-//! `EnsureKubeadm`: installs kubeadm, kubectl and crictl.
+//! `EnsureKubeadm`: installs kubeadm and crictl, and kubectl on control planes, where commands for the cluster run.
 
 use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use outrigger_api::machine::MachineRole;
 
 use crate::changes::Change;
 use crate::provider::baremetal::files::{self, Files, Placed};
@@ -15,9 +16,13 @@ pub(super) struct Kubeadm(pub(super) Arc<Files>);
 
 impl Kubeadm {
     fn programs(&self, input: &StepInput<'_>) -> Vec<Placed<'_>> {
+        let role = input.machine.map(|machine| machine.spec.role);
+        let names: &[&str] = match role {
+            Some(MachineRole::Worker) => &["kubeadm", "crictl"],
+            _ => &["kubeadm", "kubectl", "crictl"],
+        };
         let release = self.0.release(input.cluster, input.machine);
-        let names = ["kubeadm", "kubectl", "crictl"];
-        release.map_or_else(Vec::new, |release| files::programs(release, &names))
+        release.map_or_else(Vec::new, |release| files::programs(release, names))
     }
 }
 

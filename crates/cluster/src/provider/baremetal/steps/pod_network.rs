@@ -6,8 +6,10 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, try_join_all};
 use outrigger_api::cluster::PodNetwork;
 
+use super::is_first;
 use super::nodes::{Node, nodes};
 use crate::changes::{Change, written_by};
+use crate::lifecycle::installed_version;
 use crate::provider::baremetal::network::pod_cidr;
 use crate::provider::baremetal::work::Work;
 use crate::steps::digest;
@@ -18,6 +20,13 @@ pub(super) struct PodNetworkStep;
 impl PodNetworkStep {
     async fn connect(effect: Effect<'_>) -> Result<(), StepError> {
         let (own, others) = nodes(effect).await?;
+        let input = effect.input();
+        if is_first(&input) && installed_version(effect.cluster).is_none() {
+            // The first pods are those of the cluster DNS.
+            let script = include_str!("../scripts/api_service.sh");
+            let waiting = Work::new("wait for the service of the API server", script);
+            waiting.query(effect.remote).await?;
+        }
         let routes = others.iter().filter(|node| !node.range.is_empty());
         let routes: Vec<String> = routes
             .map(|node| format!("{} {}", node.range, node.address))
