@@ -39,7 +39,6 @@ systemctl list-unit-files --no-legend --no-pager | tr -s ' '
 ";
 
 #[tokio::test]
-#[ignore = "takes minutes: cargo xtask e2e --slow"]
 async fn bare_machines_become_a_cluster_and_are_clean_after_it() -> anyhow::Result<()> {
     let Some((_turn, lab)) = lab().await else {
         return Ok(());
