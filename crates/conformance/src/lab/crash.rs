@@ -110,7 +110,7 @@ impl CrashTest for Test {
             None => format!("no upgrades: `cargo xtask peers {}` was not run", NEXT.name),
         };
         Ok(format!(
-            "{} controllers killed, {upgrades}; each cluster ended as without faults, which took {:.0} s, and no finished step of \
+            "{} controllers, {upgrades}; each cluster ended as without faults, which took {:.0} s, and no finished step of \
              kubeadm ran again",
             self.kills,
             self.create.time.as_secs_f64()

@@ -147,7 +147,7 @@ fn a_failed_hook_is_tried_again_and_finished_ones_are_not() {
         .write("expansion/hooks/post-install", script)
         .unwrap();
     let text = install(&context, &[]);
-    assert_failure(&text, "hook post-install failed with exit code 7: broken");
+    assert_failure(&text, "post-install exited with code 7: broken");
     assert_eq!(ran(&context), ["pre-install"]);
     assert_eq!(planned(&context, &[]), ["ExecutePostInstallHook"]);
     context.write("outrigger-data/fixed", "").unwrap();
