@@ -1,6 +1,8 @@
 //! `outrigger install` on stand-in machines: what is refused, what is repeated and what is not.
 
+use outrigger_oci::Digest;
 use outrigger_testing::TestContext;
+use serde_json::{Value, json};
 
 const HOOK: &str = "#!/bin/sh\necho \"$OUTRIGGER_HOOK\" >>\"$OUTRIGGER_DATA/ran\"\n";
 
@@ -257,4 +259,53 @@ fn up_installs_a_package_on_the_local_cluster() {
     let file = "outrigger-data/machines/machine-127-0-82-8/etc/demo.conf";
     let file = fs_err::read_to_string(context.directory().join(file)).unwrap();
     assert_eq!(file, "zone = south\n");
+}
+
+/// Writes an OCI layout with one image to the package.
+fn with_image(context: &TestContext, name: &str) {
+    let blob = |content: &[u8], kind: &str| -> Value {
+        let digest = Digest::of(content);
+        let path = format!("expansion/images/blobs/sha256/{}", digest.hex());
+        context.write(&path, content).unwrap();
+        json!({"mediaType": kind, "digest": digest.to_string(), "size": content.len()})
+    };
+    let kind = |name: &str| format!("application/vnd.oci.image.{name}");
+    let config = json!({"architecture": "amd64", "os": "linux"}).to_string();
+    let config = blob(config.as_bytes(), &kind("config.v1+json"));
+    let layer = blob(b"layer", &kind("layer.v1.tar"));
+    let manifest_kind = kind("manifest.v1+json");
+    let manifest = json!({
+        "schemaVersion": 2, "mediaType": manifest_kind, "config": config, "layers": [layer],
+    });
+    let mut entry = blob(manifest.to_string().as_bytes(), &manifest_kind);
+    entry["annotations"] = json!({"io.containerd.image.name": name});
+    let index = json!({"schemaVersion": 2, "manifests": [entry]}).to_string();
+    context.write("expansion/images/index.json", index).unwrap();
+    let layout = r#"{"imageLayoutVersion":"1.0.0"}"#;
+    context
+        .write("expansion/images/oci-layout", layout)
+        .unwrap();
+}
+
+#[test]
+fn a_package_that_is_removed_meanwhile_is_missed_once_and_then_resumed() {
+    let context = site(9);
+    with_package(&context);
+    with_image(&context, "registry.test/a/b:1");
+    let definition = "name: demo\nversion: 1.0.0\nfiles: [etc/demo.conf]\nhooks: [pre-install, post-install]\nimages: ['registry.test/a/b:1']\n";
+    context
+        .write("expansion/expansion.yaml", definition)
+        .unwrap();
+    let script = format!("{HOOK}mv \"$OUTRIGGER_DATA/../expansion\" \"$OUTRIGGER_DATA/../gone\"\n");
+    context
+        .write("expansion/hooks/pre-install", script)
+        .unwrap();
+    let text = install(&context, &[]);
+    assert_failure(&text, "LoadImages: failed to access expansion/images");
+    let root = context.directory();
+    fs_err::rename(root.join("gone"), root.join("expansion")).unwrap();
+    assert_success(&install(&context, &[]));
+    assert_eq!(ran(&context), ["pre-install", "post-install"]);
+    let tag = root.join("outrigger-data/registry/repositories/a/b/_tags/1");
+    assert!(tag.exists());
 }
