@@ -92,6 +92,17 @@ pub enum Error {
         #[source]
         source: Box<Self>,
     },
+    #[error("the blob {digest} is damaged in {repository}")]
+    Damaged {
+        digest: Digest,
+        repository: String,
+        #[source]
+        source: Box<Self>,
+    },
+    #[error(
+        "the blob {digest} is damaged in {repository}, and the registry did not replace it by the one that was sent"
+    )]
+    NotReplaced { digest: Digest, repository: String },
     #[error("failed to copy {what}")]
     Image {
         what: String,
@@ -143,6 +154,15 @@ impl Error {
         matches!(self, Self::NotFound { .. })
     }
 
+    /// Whether the registry refuses access with these credentials, or without any.
+    pub fn is_unauthorized(&self) -> bool {
+        match self {
+            Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => true,
+            Self::Status { status, .. } => matches!(status, 401 | 403),
+            _ => false,
+        }
+    }
+
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::ForeignRealm { realm, .. } => {
@@ -173,7 +193,13 @@ impl Error {
                 "check the host, whether it serves HTTPS (else --plain-http HOST), and whether a proxy or a firewall blocks it"
             }
             Self::DigestMismatch { .. } | Self::SizeMismatch { .. } => {
-                "the content was changed on its way or at its source; it was not stored"
+                "the content is damaged where it is read, or was changed on its way; it was not stored"
+            }
+            Self::Damaged { .. } => {
+                "`outrigger image sync`, `copy` or `load` with --check-blobs sends what is damaged there again"
+            }
+            Self::NotReplaced { .. } => {
+                "delete the blob there with the tools of that registry, and repeat the command"
             }
             Self::Transfer { source, .. } | Self::Image { source, .. } => return source.hint(),
             _ => return None,

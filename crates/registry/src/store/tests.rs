@@ -306,6 +306,36 @@ fn an_image_whose_layer_a_power_failure_damaged_can_be_pushed_again() {
 }
 
 #[test]
+fn a_repair_removes_what_needs_corrupt_content_and_nothing_else() {
+    let (_folder, store) = store();
+    let damaged = push_image(&store, "a", b"damaged", "v1");
+    let intact = push_image(&store, "a", b"intact", "v2");
+    fs_err::write(store.blob_path(&Digest::of(b"damaged")), b"DAMAGED").unwrap();
+    let found = problems(&store);
+    assert_eq!(found.len(), 1, "{found:?}");
+    store.repair(&found).unwrap();
+    assert_eq!(problems(&store), []);
+    // A client that finds the manifest would not push the layer.
+    assert!(store.manifest("a", &damaged).is_err());
+    assert!(store.resolve_tag("a", "v1").is_err());
+    assert!(store.manifest("a", &intact).is_ok());
+    push_image(&store, "a", b"damaged", "v1");
+    assert_eq!(problems(&store), []);
+}
+
+#[test]
+fn a_push_replaces_a_blob_that_is_damaged() {
+    let (_folder, store) = store();
+    let digest = store.put_blob("a", b"content").unwrap();
+    fs_err::write(store.blob_path(&digest), b"CONTENT").unwrap();
+    let upload = store.start_upload("a").unwrap();
+    let mut chunks = vec![bytes::Bytes::from_static(b"content")].into_iter();
+    upload.append(&mut || chunks.next()).unwrap();
+    upload.commit("a", &digest).unwrap();
+    assert_eq!(problems(&store), []);
+}
+
+#[test]
 fn a_damaged_referrer_is_not_listed() {
     let (folder, store) = store();
     let subject = push_image(&store, "a", b"layer", "v1");
