@@ -73,6 +73,8 @@ pub struct Copied {
     pub digest: Digest,
     /// Whether the target had the image before
     pub unchanged: bool,
+    /// Whether the index of the source has signatures or other referrers, which do not apply to the chosen platforms
+    pub left_signatures: bool,
 }
 
 /// An image to copy.
@@ -149,7 +151,9 @@ impl Copier {
         let location = &found.location;
         let repository = location.repository();
         let platforms = &shared.options.platforms;
-        let root = source.select(repository, found.manifest, platforms).await?;
+        let whole = found.manifest.digest.clone();
+        let root = source.select(repository, found.manifest, platforms);
+        let root = root.await.map_err(|error| error.of(&copy.source))?;
         let target = match (&copy.target.digest(), copy.target.tag()) {
             (Some(_), None) => copy.target.repository().with_digest(root.digest.clone()),
             (_, Some(tag)) => copy.target.repository().with_tag(tag)?,
@@ -179,10 +183,14 @@ impl Copier {
             self.copy_referrers(source, image, referrers, target.repository())
                 .await?;
         }
+        let left_signatures = shared.options.referrers
+            && whole != root.digest
+            && source.has_attached(location, &whole).await?;
         Ok(Copied {
             target,
             digest: root.digest,
             unchanged,
+            left_signatures,
         })
     }
 
