@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use outrigger_oci::{
-    Blob, Client, Descriptor, Digest, Manifest, OCI_MANIFEST, RawManifest, Reference, Repository,
+    Blob, Client, Descriptor, Digest, Manifest, Mount, OCI_MANIFEST, RawManifest, Reference,
+    Repository,
 };
 use tempfile::NamedTempFile;
 
@@ -137,7 +138,10 @@ async fn push_file(
     }
     let blob = Blob::file(file.to_owned(), layer);
     let mut report = |bytes| progress.add(bytes);
-    client.upload(to, blob, None, &mut report).await.map(drop)
+    client
+        .upload(to, blob, Mount::Any, &mut report)
+        .await
+        .map(drop)
 }
 
 /// Other clients name the file so.

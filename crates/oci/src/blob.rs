@@ -80,6 +80,8 @@ struct FileBlob {
 #[derive(Debug)]
 struct Check {
     what: Descriptor,
+    /// The repository or the file that the content is read from
+    origin: Option<String>,
     position: u64,
     hashed: u64,
     hasher: Option<Hasher>,
@@ -133,10 +135,18 @@ impl Blob {
     }
 
     fn new(descriptor: &Descriptor, source: Source) -> Self {
+        let origin = match &source {
+            Source::Remote(remote) => Some(remote.repository.to_string()),
+            Source::Archived(FileBlob { path, .. }) | Source::File(WholeFile { path, .. }) => {
+                Some(path.display().to_string())
+            }
+            Source::Memory(_) => None,
+        };
         Self {
             source,
             check: Check {
                 what: descriptor.clone(),
+                origin,
                 position: 0,
                 hashed: 0,
                 hasher: Some(descriptor.digest.algorithm().hasher()),
@@ -237,9 +247,17 @@ impl Check {
         Err(self.digest_mismatch(found))
     }
 
+    /// The blob, and where it is.
+    fn name(&self) -> String {
+        match &self.origin {
+            Some(origin) => format!("blob {} of {origin}", self.what.digest),
+            None => format!("blob {}", self.what.digest),
+        }
+    }
+
     fn digest_mismatch(&self, found: Digest) -> Error {
         Error::DigestMismatch {
-            what: format!("blob {}", self.what.digest),
+            what: self.name(),
             expected: self.what.digest.clone(),
             found,
         }
@@ -247,7 +265,7 @@ impl Check {
 
     fn size_mismatch(&self, found: u64) -> Error {
         Error::SizeMismatch {
-            what: format!("blob {}", self.what.digest),
+            what: self.name(),
             expected: self.what.size,
             found,
         }

@@ -9,6 +9,7 @@ mod progress;
 mod referrers;
 mod select;
 mod source;
+mod stored;
 mod tag_lists;
 mod tree;
 
@@ -25,9 +26,10 @@ use crate::error::Error;
 use crate::manifest::{Descriptor, RawManifest};
 use crate::platform::Platform;
 use crate::reference::{Reference, Repository};
-use crate::upload::Transfer;
+use crate::upload::{Mount, Transfer};
 
 use referrers::Subject;
+use stored::{Stored, ensure_replaced};
 use tag_lists::TagLists;
 
 pub use attached::Attached;
@@ -44,7 +46,7 @@ pub struct CopyOptions {
     pub platforms: Vec<Platform>,
     /// Whether signatures and other referrers are copied, too
     pub referrers: bool,
-    /// Whether the blobs of images that the target has are looked for, too
+    /// Whether the blobs of images that the target has are read and compared with their digests
     pub check_blobs: bool,
     /// Images at a time
     pub images: usize,
@@ -71,6 +73,8 @@ pub struct Copied {
     pub digest: Digest,
     /// Whether the target had the image before
     pub unchanged: bool,
+    /// Whether the index of the source has signatures or other referrers, which do not apply to the chosen platforms
+    pub left_signatures: bool,
 }
 
 /// An image to copy.
@@ -147,7 +151,9 @@ impl Copier {
         let location = &found.location;
         let repository = location.repository();
         let platforms = &shared.options.platforms;
-        let root = source.select(repository, found.manifest, platforms).await?;
+        let whole = found.manifest.digest.clone();
+        let root = source.select(repository, found.manifest, platforms);
+        let root = root.await.map_err(|error| error.of(&copy.source))?;
         let target = match (&copy.target.digest(), copy.target.tag()) {
             (Some(_), None) => copy.target.repository().with_digest(root.digest.clone()),
             (_, Some(tag)) => copy.target.repository().with_tag(tag)?,
@@ -177,10 +183,14 @@ impl Copier {
             self.copy_referrers(source, image, referrers, target.repository())
                 .await?;
         }
+        let left_signatures = shared.options.referrers
+            && whole != root.digest
+            && source.has_attached(location, &whole).await?;
         Ok(Copied {
             target,
             digest: root.digest,
             unchanged,
+            left_signatures,
         })
     }
 
@@ -330,10 +340,15 @@ impl Copier {
             .acquire()
             .await
             .map_err(|_| Error::Canceled)?;
-        if let Some(transfer) = shared.target.reuse_blob(to, blob, mount).await? {
-            shared.progress.blob_done(transfer, blob.size, 0);
-            return Ok(transfer);
-        }
+        let stored = self.find_stored(to, blob, mount).await?;
+        let mount = match stored {
+            Stored::Usable(transfer) => {
+                shared.progress.blob_done(transfer, blob.size, 0);
+                return Ok(transfer);
+            }
+            Stored::Missing(mount) => mount,
+            Stored::Damaged => Mount::Never,
+        };
         let content = source.blob(from, blob)?;
         let mut sent = 0;
         let mut report = |bytes: u64| {
@@ -346,6 +361,9 @@ impl Copier {
             to: to.to_string(),
             source: Box::new(error),
         })?;
+        if matches!(stored, Stored::Damaged) {
+            ensure_replaced(&shared.target, to, blob).await?;
+        }
         shared.progress.blob_done(transfer, blob.size, sent);
         Ok(transfer)
     }

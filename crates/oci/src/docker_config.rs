@@ -31,6 +31,9 @@ pub struct DockerConfig {
     auths: BTreeMap<String, Entry>,
     creds_store: Option<String>,
     cred_helpers: BTreeMap<String, String>,
+    /// The file, for messages
+    #[serde(skip)]
+    path: PathBuf,
 }
 
 #[derive(Clone, Default, Deserialize)]
@@ -81,8 +84,13 @@ impl DockerConfig {
             Err(error) => return Err(Error::io(path, error)),
         };
         // serde's message may quote the text, which has secrets.
-        serde_json::from_slice(&text)
-            .map_err(|error| invalid(format!("line {}, column {}", error.line(), error.column())))
+        let config: Self = serde_json::from_slice(&text).map_err(|error| {
+            invalid(format!("line {}, column {}", error.line(), error.column()))
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            ..config
+        })
     }
 
     /// The credentials for a registry. Runs a credential helper, so it blocks.
@@ -103,7 +111,17 @@ impl DockerConfig {
             return Ok(Some(found));
         }
         let entry = self.auths.iter().find(|(key, _)| host_of(key) == registry);
-        Ok(entry.and_then(|(_, entry)| entry.credentials()))
+        let Some((key, entry)) = entry else {
+            return Ok(None);
+        };
+        let found = entry.credentials();
+        if found.is_none() && entry.auth.as_ref().is_some_and(|auth| !auth.is_empty()) {
+            return Err(Error::DockerConfig {
+                path: self.path.clone(),
+                reason: format!("the auth of {key} is not USER:PASSWORD in base64"),
+            });
+        }
+        Ok(found)
     }
 }
 
@@ -256,6 +274,14 @@ mod tests {
         let config: DockerConfig =
             serde_json::from_str(r#"{"credsStore": "does-not-exist"}"#).unwrap();
         assert!(config.credentials("a.b").is_err());
+        fs_err::write(&path, r####"{"auths": {"a.b": {"auth": "###"}}}"####).unwrap();
+        let config = DockerConfig::read(&path).unwrap();
+        assert!(config.credentials("c.d").unwrap().is_none());
+        let error = config.credentials("a.b").unwrap_err().to_string();
+        assert!(
+            error.contains("config.json is invalid: the auth of a.b"),
+            "{error}"
+        );
         let hub = r#"{"credHelpers": {"https://index.docker.io/v1/": "does-not-exist"}}"#;
         let config: DockerConfig = serde_json::from_str(hub).unwrap();
         assert!(config.credentials(DOCKER_HUB).is_err());

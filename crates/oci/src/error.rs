@@ -6,7 +6,7 @@ use outrigger_transport::{RedirectError, RequestError, TransportError};
 
 use crate::digest::Digest;
 use crate::manifest::InvalidManifest;
-use crate::reference::InvalidReference;
+use crate::reference::{InvalidReference, Reference};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -92,6 +92,17 @@ pub enum Error {
         #[source]
         source: Box<Self>,
     },
+    #[error("the blob {digest} is damaged in {repository}")]
+    Damaged {
+        digest: Digest,
+        repository: String,
+        #[source]
+        source: Box<Self>,
+    },
+    #[error(
+        "the blob {digest} is damaged in {repository}, and the registry did not replace it by the one that was sent"
+    )]
+    NotReplaced { digest: Digest, repository: String },
     #[error("failed to copy {what}")]
     Image {
         what: String,
@@ -130,6 +141,20 @@ impl Error {
         }
     }
 
+    /// Names the image that has no such platform. One that is named by a digest may be that of one platform.
+    pub(crate) fn of(self, image: &Reference) -> Self {
+        match self {
+            Self::NoPlatform {
+                platforms, found, ..
+            } => Self::NoPlatform {
+                what: image.to_string(),
+                platforms,
+                found,
+            },
+            other => other,
+        }
+    }
+
     /// Whether a retry may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
@@ -143,6 +168,15 @@ impl Error {
         matches!(self, Self::NotFound { .. })
     }
 
+    /// Whether the registry refuses access with these credentials, or without any.
+    pub fn is_unauthorized(&self) -> bool {
+        match self {
+            Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => true,
+            Self::Status { status, .. } => matches!(status, 401 | 403),
+            _ => false,
+        }
+    }
+
     pub fn hint(&self) -> Option<String> {
         let text = match self {
             Self::ForeignRealm { realm, .. } => {
@@ -151,29 +185,19 @@ impl Error {
             Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => {
                 "log in with `docker login`, or pass --username and --password-stdin, or --authfile with a config.json"
             }
-            Self::Request(RequestError::UntrustedCertificate { .. }) => {
-                "pass a private certificate authority with --ca-file; plain HTTP needs --plain-http HOST"
-            }
+            Self::Request(error) => return Some(request_hint(error)),
             Self::LocalRedirect { .. } => "allow it with --allow-local-redirects",
-            Self::Request(RequestError::Unreachable {
-                source: TransportError::Server { status: 429 },
-                ..
-            }) => {
-                "it accepts no more requests for now; try again later, or log in for a higher limit"
-            }
-            Self::Request(RequestError::Unreachable {
-                source: TransportError::Server { .. },
-                ..
-            }) => "the registry or a proxy in front of it fails; its log says why",
-            Self::Request(RequestError::Unreachable {
-                source: TransportError::NoTls,
-                ..
-            }) => "--plain-http HOST reaches a registry over plain HTTP",
-            Self::Request(RequestError::Unreachable { .. }) => {
-                "check the host, whether it serves HTTPS (else --plain-http HOST), and whether a proxy or a firewall blocks it"
-            }
             Self::DigestMismatch { .. } | Self::SizeMismatch { .. } => {
-                "the content was changed on its way or at its source; it was not stored"
+                "the content is damaged where it is read, or was changed on its way; it was not stored"
+            }
+            Self::NoPlatform { what, .. } if what.contains('@') => {
+                "a digest, also that of a lock file, may be the image of one platform; use another --lock file for each --platform"
+            }
+            Self::Damaged { .. } => {
+                "`outrigger image sync`, `copy` or `load` with --check-blobs sends what is damaged there again"
+            }
+            Self::NotReplaced { .. } => {
+                "delete the blob there with the tools of that registry, and repeat the command"
             }
             Self::Transfer { source, .. } | Self::Image { source, .. } => return source.hint(),
             _ => return None,
@@ -182,9 +206,108 @@ impl Error {
     }
 }
 
+/// What a user can do about a request that got no response.
+fn request_hint(error: &RequestError) -> String {
+    let (url, source) = match error {
+        RequestError::UntrustedCertificate { reason, .. } if is_other_name(reason) => {
+            return "use the name that the certificate of the registry is for".to_owned();
+        }
+        RequestError::UntrustedCertificate { .. } => {
+            return "pass a private certificate authority with --ca-file".to_owned();
+        }
+        RequestError::InvalidCertificates { .. } => {
+            return "check that --key-file has the key of --cert-file, and that both are PEM"
+                .to_owned();
+        }
+        RequestError::Unreachable { url, source } => (url, source),
+    };
+    let host = host_of(url);
+    match source {
+        TransportError::Server { status: 429 } => {
+            "it accepts no more requests for now; try again later, or log in for a higher limit"
+                .to_owned()
+        }
+        TransportError::Server { .. } => {
+            "the registry or a proxy in front of it fails; its log says why".to_owned()
+        }
+        TransportError::NoTls => {
+            format!("--plain-http {host} reaches a registry over plain HTTP")
+        }
+        TransportError::Failed(reason) if wants_certificate(reason) => {
+            "the registry wants a client certificate: pass it with --cert-file and --key-file"
+                .to_owned()
+        }
+        TransportError::Failed(reason)
+            if url.starts_with("http://") && reason.contains("invalid HTTP version") =>
+        {
+            format!("{host} may serve HTTPS: leave --plain-http {host} out")
+        }
+        _ if url.starts_with("http://") => {
+            "check the host, whether it serves plain HTTP, and whether a proxy or a firewall blocks it"
+                .to_owned()
+        }
+        _ => format!(
+            "check the host, whether it serves HTTPS (else --plain-http {host}), and whether a proxy or a firewall blocks it"
+        ),
+    }
+}
+
+/// The host of a URL, with its port.
+fn host_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or(rest)
+}
+
+/// Whether TLS failed because the certificate is for another host.
+fn is_other_name(reason: &str) -> bool {
+    reason.contains("not valid for name") || reason.contains("NotValidForName")
+}
+
+/// Whether a server ended the handshake because the client has no certificate, or one that it does not trust.
+fn wants_certificate(reason: &str) -> bool {
+    ["CertificateRequired", "BadCertificate", "UnknownCA"]
+        .iter()
+        .any(|alert| reason.contains(alert))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[track_caller]
+    fn check(url: &str, reason: &str, expected: &str) {
+        let source = TransportError::Failed(reason.to_owned());
+        let url = url.to_owned();
+        let error = Error::Request(RequestError::Unreachable { url, source });
+        let hint = error.hint().unwrap();
+        assert!(hint.contains(expected), "{reason}: {hint}");
+    }
+
+    #[test]
+    fn hints_name_the_flag_that_helps_and_the_port() {
+        let tls = "https://r.local:5000/v2/";
+        check(tls, "connection refused", "else --plain-http r.local:5000)");
+        let alert = "received fatal alert: BadCertificate";
+        check(tls, alert, "--cert-file");
+        check(
+            tls,
+            "received fatal alert: CertificateRequired",
+            "--cert-file",
+        );
+        let plain = "http://r.local:5000/v2/";
+        let tls_answer = "invalid HTTP version parsed";
+        check(plain, tls_answer, "leave --plain-http r.local:5000 out");
+        check(plain, "connection refused", "whether it serves plain HTTP");
+        let hint = |reason: &str| {
+            let (url, reason) = (tls.to_owned(), reason.to_owned());
+            let error = RequestError::UntrustedCertificate { url, reason };
+            Error::Request(error).hint().unwrap()
+        };
+        let other = "invalid peer certificate: certificate not valid for name \"a\"";
+        assert!(hint(other).contains("the name"));
+        let unknown = "invalid peer certificate: UnknownIssuer";
+        assert!(hint(unknown).contains("--ca-file"));
+    }
 
     #[test]
     fn a_registry_that_answers_is_not_looked_for() {

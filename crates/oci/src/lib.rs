@@ -61,4 +61,4 @@ pub use reference::{
     is_tag,
 };
 pub use registry::Resolved;
-pub use upload::Transfer;
+pub use upload::{Mount, Transfer};

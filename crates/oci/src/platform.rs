@@ -54,7 +54,9 @@ impl FromStr for Platform {
     type Err = InvalidPlatform;
 
     fn from_str(text: &str) -> Result<Self, InvalidPlatform> {
-        let parts: Vec<&str> = text.split('/').collect();
+        // As in Docker, the words are those of Go, which are in lower case.
+        let lower = text.to_ascii_lowercase();
+        let parts: Vec<&str> = lower.split('/').collect();
         let is_word = |part: &&str| {
             !part.is_empty()
                 && part
@@ -98,6 +100,7 @@ mod tests {
         let platform = |text: &str| text.parse::<Platform>().unwrap();
         assert!(platform("linux/arm").matches(&platform("linux/arm/v7")));
         assert!(!platform("linux/arm/v6").matches(&platform("linux/arm/v7")));
+        assert_eq!(platform("Linux/x86_64").to_string(), "linux/amd64");
         assert!(platform("linux/x86_64").matches(&platform("linux/amd64")));
         assert!(platform("linux/arm64/v8").matches(&platform("linux/arm64")));
         assert!(platform("linux/arm/v7").matches(&platform("linux/arm")));

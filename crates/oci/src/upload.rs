@@ -36,6 +36,33 @@ pub enum Transfer {
     Sent,
 }
 
+/// Where a registry may take a blob from instead of receiving it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mount<'a> {
+    /// This repository
+    From(&'a str),
+    /// Any of its repositories
+    Any,
+    /// None: what the registry has is damaged.
+    Never,
+}
+
+impl Mount<'_> {
+    /// What a repeated upload may use: the given repository did not have the blob.
+    fn again(self) -> Self {
+        match self {
+            Self::From(_) | Self::Any => Self::Any,
+            Self::Never => Self::Never,
+        }
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Mount<'a> {
+    fn from(repository: Option<&'a str>) -> Self {
+        repository.map_or(Self::Any, Self::From)
+    }
+}
+
 /// Where an upload continues.
 enum Session {
     Mounted,
@@ -54,7 +81,7 @@ impl Client {
         if let Some(transfer) = self.reuse_blob(to, blob.descriptor(), mount).await? {
             return Ok(transfer);
         }
-        self.upload(to, blob, mount, &mut |_| {})
+        self.upload(to, blob, mount.into(), &mut |_| {})
             .await
             .map_err(|source| Error::Transfer {
                 digest,
@@ -63,7 +90,7 @@ impl Client {
             })
     }
 
-    /// Finds a blob in a repository. A size that differs is an error: one of the two registries is wrong.
+    /// Finds a blob in a repository. A size that differs is an error: what the registry has is damaged.
     pub async fn reuse_blob(
         &self,
         to: &Repository,
@@ -76,12 +103,37 @@ impl Client {
         }
         match self.blob_size(to, &blob.digest).await? {
             Some(size) if size == blob.size => Ok(Some(Transfer::Skipped)),
-            Some(found) => Err(Error::SizeMismatch {
-                what: format!("blob {} of {to}", blob.digest),
-                expected: blob.size,
-                found,
-            }),
+            Some(found) => Err(damaged(to, blob, found)),
             None => Ok(None),
+        }
+    }
+
+    /// Reads a blob of a repository, and compares it with its digest. A registry that lets nobody read is trusted for the
+    /// digest. What is wrong with the blob is an [`Error::Damaged`].
+    pub async fn verify_blob(&self, of: &Repository, blob: &Descriptor) -> Result<(), Error> {
+        match self.blob_size(of, &blob.digest).await? {
+            Some(size) if size == blob.size => {}
+            Some(found) => return Err(damaged(of, blob, found)),
+            None => {
+                let what = format!("blob {} of {of}", blob.digest);
+                return Err(Error::NotFound { what });
+            }
+        }
+        let mut content = Blob::remote(self, of, blob);
+        loop {
+            match content.next().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(()),
+                Err(error) if error.is_unauthorized() => return Ok(()),
+                Err(error @ (Error::DigestMismatch { .. } | Error::SizeMismatch { .. })) => {
+                    return Err(Error::Damaged {
+                        digest: blob.digest.clone(),
+                        repository: of.to_string(),
+                        source: Box::new(error),
+                    });
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
 
@@ -90,7 +142,7 @@ impl Client {
         &self,
         to: &Repository,
         mut blob: Blob,
-        mount: Option<&str>,
+        mount: Mount<'_>,
         progress: &mut (dyn FnMut(u64) + Send),
     ) -> Result<Transfer, Error> {
         let digest = blob.descriptor().digest.clone();
@@ -99,7 +151,9 @@ impl Client {
             Session::Open { location } => location,
         };
         // A registry that does not mount may still have the blob.
-        if mount.is_some() && self.blob_size(to, &digest).await? == Some(blob.descriptor().size) {
+        if matches!(mount, Mount::From(_))
+            && self.blob_size(to, &digest).await? == Some(blob.descriptor().size)
+        {
             return Ok(Transfer::Skipped);
         }
         let (mut offset, mut best, mut attempts) = (0, 0, 0);
@@ -122,7 +176,9 @@ impl Client {
             );
             tokio::time::sleep(delay).await;
             // The failed request may have completed the upload.
-            if self.blob_size(to, &digest).await? == Some(blob.descriptor().size) {
+            if mount != Mount::Never
+                && self.blob_size(to, &digest).await? == Some(blob.descriptor().size)
+            {
                 return Ok(Transfer::Sent);
             }
             (location, offset) = match self.upload_status(to, &location).await? {
@@ -131,7 +187,7 @@ impl Client {
                 Some((location, offset)) if offset > 0 && offset <= blob.verified() => {
                     (location, offset)
                 }
-                _ => match self.start_upload(to, &digest, None).await? {
+                _ => match self.start_upload(to, &digest, mount.again()).await? {
                     Session::Mounted => return Ok(Transfer::Mounted),
                     Session::Open { location } => (location, 0),
                 },
@@ -147,18 +203,20 @@ impl Client {
         &self,
         to: &Repository,
         digest: &Digest,
-        mount: Option<&str>,
+        mount: Mount<'_>,
     ) -> Result<Session, Error> {
         let mut url = self.url(to.registry(), &format!("{}/blobs/uploads/", to.path()))?;
         // Without a source, a registry may mount the blob from any repository, or begin an upload.
-        url.query_pairs_mut()
-            .append_pair("mount", &digest.to_string());
+        if mount != Mount::Never {
+            url.query_pairs_mut()
+                .append_pair("mount", &digest.to_string());
+        }
         let scope = match mount {
-            Some(from) => {
+            Mount::From(from) => {
                 url.query_pairs_mut().append_pair("from", from);
                 Scope::mount(to.path(), from)
             }
-            None => Scope::push(to.path()),
+            Mount::Any | Mount::Never => Scope::push(to.path()),
         };
         let call = Call::new(Method::POST, to, url, scope);
         let response = self.execute(&call).await?;
@@ -318,6 +376,19 @@ async fn pump(
             return Ok(false);
         }
         progress(length);
+    }
+}
+
+fn damaged(of: &Repository, blob: &Descriptor, found: u64) -> Error {
+    let mismatch = Error::SizeMismatch {
+        what: format!("blob {} of {of}", blob.digest),
+        expected: blob.size,
+        found,
+    };
+    Error::Damaged {
+        digest: blob.digest.clone(),
+        repository: of.to_string(),
+        source: Box::new(mismatch),
     }
 }
 

@@ -73,8 +73,10 @@ pub enum StoreError {
     ManifestInvalid(String),
     #[error("the manifest refers to {0}, which the repository does not have")]
     ManifestBlobUnknown(String),
-    #[error("the quota of {quota} bytes is used up")]
-    Quota { quota: u64 },
+    #[error(
+        "{needed} bytes do not fit: {used} of the {quota} bytes of the registry's quota are used"
+    )]
+    Quota { needed: u64, used: u64, quota: u64 },
     #[error("the disk of the registry is full")]
     Full,
     #[error("the content is larger than {limit} bytes")]
@@ -215,26 +217,35 @@ impl Store {
     }
 
     /// Whether the store has room for more bytes. What other processes removed is measured again first.
-    pub(crate) fn reserve(&self, bytes: u64) -> Result<(), StoreError> {
-        let Some(quota) = self.shared.options.quota else {
-            return Ok(());
-        };
-        let fits = || {
-            self.shared
-                .used
-                .load(Ordering::Relaxed)
-                .saturating_add(bytes)
-                <= quota
-        };
-        if fits() {
+    pub(crate) fn reserve(&self, needed: u64) -> Result<(), StoreError> {
+        if self.fits(needed) {
             return Ok(());
         }
         self.measure()?;
-        if fits() {
-            Ok(())
-        } else {
-            Err(StoreError::Quota { quota })
+        match self.shared.options.quota {
+            Some(quota) if !self.fits(needed) => Err(StoreError::Quota {
+                needed,
+                used: self.shared.used.load(Ordering::Relaxed),
+                quota,
+            }),
+            _ => Ok(()),
         }
+    }
+
+    /// Reserves as much as `wanted`, but no less than `needed`, and returns how much that is.
+    fn reserve_up_to(&self, wanted: u64, needed: u64) -> Result<u64, StoreError> {
+        if self.fits(wanted) {
+            return Ok(wanted);
+        }
+        self.reserve(needed)?;
+        Ok(needed)
+    }
+
+    /// Whether there is room for more bytes, as far as this process knows.
+    fn fits(&self, bytes: u64) -> bool {
+        let used = self.shared.used.load(Ordering::Relaxed);
+        let quota = self.shared.options.quota;
+        quota.is_none_or(|quota| used.saturating_add(bytes) <= quota)
     }
 
     fn add_used(&self, bytes: u64) {

@@ -25,8 +25,13 @@ pub struct InvalidTarget(PathBuf);
 impl InvalidTarget {
     pub fn hint(&self) -> String {
         let path = self.0.display();
+        let name = self.0.to_string_lossy();
+        let archive = match name.rfind(".tar.") {
+            Some(end) => &name[..end],
+            None => &name,
+        };
         format!(
-            "use {path}/ for an OCI layout in a folder, or {path}.tar, {path}.tar.gz or {path}.tar.zst for an archive"
+            "use {path}/ for an OCI layout in a folder, or {archive}.tar, {archive}.tar.gz or {archive}.tar.zst for an archive"
         )
     }
 }
@@ -105,5 +110,7 @@ mod tests {
             "images is neither a folder nor the name of an archive"
         );
         assert!(error.hint().contains("use images/ for an OCI layout"));
+        let hint = SaveTarget::of(Path::new("foo.tar.xz")).unwrap_err().hint();
+        assert!(hint.ends_with("or foo.tar.zst for an archive"), "{hint}");
     }
 }

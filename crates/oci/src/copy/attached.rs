@@ -53,6 +53,23 @@ impl Source {
         Ok(attached)
     }
 
+    /// Whether an image has signatures or other referrers. Those of an index do not apply to a part of it.
+    pub async fn has_attached(&self, image: &Reference, root: &Digest) -> Result<bool, Error> {
+        let from = image.repository();
+        if !self.referrers(from, root).await?.is_empty() {
+            return Ok(true);
+        }
+        for suffix in COSIGN {
+            let tag = format!("{}.{suffix}", root.tag());
+            match self.resolve(&from.with_tag(&tag)?).await {
+                Ok(_) => return Ok(true),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
     /// The referrers of an image, and what refers to them.
     async fn referrers_below(
         &self,

@@ -9,8 +9,8 @@ use crate::platform::Platform;
 use crate::reference::Repository;
 
 impl Source {
-    /// Chooses the platforms of an image. One platform is that image itself; several are a smaller index. It is an error if
-    /// the image is not for all of them.
+    /// Chooses the platforms of an image. All of them are the image as it is, with its signatures; one is that image itself;
+    /// several are a smaller index. It is an error if the image is not for all of them.
     pub async fn select(
         &self,
         repository: &Repository,
@@ -33,6 +33,10 @@ impl Source {
         let found = root.parsed.children();
         let found: Vec<&Platform> = found.filter_map(|child| child.platform.as_ref()).collect();
         check(repository, platforms, &found)?;
+        let is_left_out = |child: &Descriptor| !is_chosen(&child) && names_platform(child);
+        if !root.parsed.children().any(is_left_out) {
+            return Ok(root);
+        }
         let chosen: Vec<Descriptor> = root.parsed.children().filter(is_chosen).cloned().collect();
         if let [only] = chosen.as_slice() {
             return self.manifest(repository, only).await;
@@ -77,6 +81,12 @@ impl Source {
             os_features: Vec::new(),
         }))
     }
+}
+
+/// Whether a manifest of an index is for a platform. Attestations, which are part of the index, are for an unknown one.
+fn names_platform(child: &Descriptor) -> bool {
+    let platform = child.platform.as_ref();
+    platform.is_some_and(|platform| platform.os != "unknown")
 }
 
 /// Fails if an image that is for `found` is not for all `platforms`.

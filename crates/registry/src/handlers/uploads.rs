@@ -122,11 +122,7 @@ fn check_range(
     let Some((first, last)) = bounds.filter(|(first, last)| first <= last) else {
         return Err(invalid("the range is not valid"));
     };
-    let length = request
-        .headers()
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| Some(length) != (last - first).checked_add(1)) {
+    if announced(request).is_some_and(|length| Some(length) != (last - first).checked_add(1)) {
         return Err(invalid("the range differs from the length of the body"));
     }
     if first != upload.size() {
@@ -135,12 +131,19 @@ fn check_range(
     Ok(())
 }
 
+/// The length of a body, if the client says it.
+fn announced(request: &Request<Incoming>) -> Option<u64> {
+    let length = request.headers().get(CONTENT_LENGTH)?;
+    length.to_str().ok()?.parse().ok()
+}
+
 /// Appends the body to the upload. What arrived before a failure is kept.
 async fn receive(
     context: &Arc<Context>,
     upload: &Upload,
     request: Request<Incoming>,
 ) -> Result<(), Failure> {
+    let mut announced = announced(&request).unwrap_or_default();
     let mut body = request.into_body();
     while let Some(first) = next_chunk(&mut body).await? {
         let _permit = context.uploads.acquire().await.ok();
@@ -148,8 +151,10 @@ async fn receive(
         // The queue is empty, so this cannot fail.
         let _ = sender.try_send(first);
         let appender = upload.clone();
-        let writing =
-            tokio::task::spawn_blocking(move || appender.append(&mut || receiver.blocking_recv()));
+        let expected = std::mem::take(&mut announced);
+        let writing = tokio::task::spawn_blocking(move || {
+            appender.append(expected, &mut || receiver.blocking_recv())
+        });
         let forwarded = forward(&mut body, sender).await;
         writing.await.unwrap_or(Err(StoreError::Canceled))?;
         if forwarded? == Forwarded::All {

@@ -125,7 +125,7 @@ impl BlobImport {
     /// Appends content.
     pub fn write(&self, bytes: bytes::Bytes) -> Result<(), StoreError> {
         let mut bytes = Some(bytes);
-        self.upload.append(&mut || bytes.take()).map(drop)
+        self.upload.append(0, &mut || bytes.take()).map(drop)
     }
 
     /// Verifies the content, and makes it part of the repositories.

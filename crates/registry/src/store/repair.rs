@@ -106,6 +106,34 @@ impl Store {
         Ok(checked)
     }
 
+    /// Removes blobs that are corrupt and manifests whose content is missing, so that the next push sends them again. Only the
+    /// process that opened the store may do so: what another one pushes meanwhile would be removed as well.
+    pub fn repair(&self, problems: &[Problem]) -> Result<(), StoreError> {
+        let mut lost = HashSet::new();
+        for problem in problems {
+            match problem {
+                Problem::Corrupt(digest) => {
+                    remove(&self.blob_path(digest))?;
+                    lost.insert(digest.clone());
+                }
+                Problem::Missing {
+                    repository,
+                    manifest,
+                    ..
+                } => self.drop_manifest(repository, manifest)?,
+                Problem::Tag {
+                    repository, tag, ..
+                } => match self.delete_tag(repository, tag) {
+                    // Its manifest was dropped before.
+                    Err(StoreError::ManifestUnknown(_)) => {}
+                    deleted => deleted?,
+                },
+                Problem::Unexpected(_) => {}
+            }
+        }
+        self.drop_manifests_with(&lost)
+    }
+
     fn check_repository(
         &self,
         repository: &str,

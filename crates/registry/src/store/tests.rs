@@ -50,7 +50,7 @@ fn an_upload_is_resumed_by_the_next_process() {
     let (folder, store) = store();
     let upload = store.start_upload("a/b").unwrap();
     let mut chunks = vec![bytes::Bytes::from_static(b"hello ")].into_iter();
-    assert_eq!(upload.append(&mut || chunks.next()).unwrap(), 6);
+    assert_eq!(upload.append(0, &mut || chunks.next()).unwrap(), 6);
     let id = upload.id.clone();
     drop((upload, store));
     let store = Store::open(folder.path(), StoreOptions::default()).unwrap();
@@ -61,7 +61,7 @@ fn an_upload_is_resumed_by_the_next_process() {
     let upload = store.upload("a/b", &id).unwrap();
     assert_eq!(upload.size(), 6);
     let mut chunks = vec![bytes::Bytes::from_static(b"world")].into_iter();
-    upload.append(&mut || chunks.next()).unwrap();
+    upload.append(0, &mut || chunks.next()).unwrap();
     let digest = Digest::of(b"hello world");
     upload.commit("a/b", &digest).unwrap();
     assert_eq!(store.open_blob("a/b", &digest).unwrap().size, 11);
@@ -76,7 +76,7 @@ fn content_with_another_digest_is_never_stored() {
     let (_folder, store) = store();
     let upload = store.start_upload("a").unwrap();
     let mut chunks = vec![bytes::Bytes::from_static(b"x")].into_iter();
-    upload.append(&mut || chunks.next()).unwrap();
+    upload.append(0, &mut || chunks.next()).unwrap();
     let expected = Digest::of(b"y");
     assert!(matches!(
         upload.commit("a", &expected),
@@ -295,13 +295,43 @@ fn an_upload_that_does_not_fit_leaves_space_for_others() {
     let chunk = bytes::Bytes::from(vec![1; 700 << 10]);
     let upload = store.start_upload("a").unwrap();
     let mut chunks = vec![chunk.clone(), chunk.clone()].into_iter();
-    let result = upload.append(&mut || chunks.next());
+    let result = upload.append(0, &mut || chunks.next());
     assert!(
         matches!(result, Err(StoreError::Quota { .. })),
         "{result:?}"
     );
     assert!(store.upload("a", &upload.id).is_err());
     store.put_blob("a", &chunk).unwrap();
+}
+
+#[test]
+fn a_small_quota_is_used_to_its_last_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        quota: Some(1000),
+        ..StoreOptions::default()
+    };
+    let store = Store::open(folder.path(), options).unwrap();
+    let append = |announced, length: usize| {
+        let upload = store.start_upload("a").unwrap();
+        let mut chunks = vec![bytes::Bytes::from(vec![1; length])].into_iter();
+        let appended = upload.append(announced, &mut || chunks.next());
+        appended.map_err(|error| error.to_string())
+    };
+    assert_eq!(append(600, 600), Ok(600));
+    let full = "500 bytes do not fit: 600 of the 1000 bytes of the registry's quota are used";
+    // The last chunk of an upload that is too large is not waited for.
+    for length in [1, 500] {
+        let error = append(500, length).unwrap_err();
+        // The file that names the repository of an open upload counts, too.
+        assert!(
+            error.starts_with("500 bytes do not fit: 60"),
+            "{error} {full}"
+        );
+    }
+    assert_eq!(append(0, 390), Ok(390));
+    // Those that failed were removed.
+    assert_eq!(list(&folder.path().join("uploads")).unwrap().len(), 2);
 }
 
 fn problems(store: &Store) -> Vec<Problem> {
@@ -362,6 +392,36 @@ fn an_image_whose_layer_a_power_failure_damaged_can_be_pushed_again() {
 }
 
 #[test]
+fn a_repair_removes_what_needs_corrupt_content_and_nothing_else() {
+    let (_folder, store) = store();
+    let damaged = push_image(&store, "a", b"damaged", "v1");
+    let intact = push_image(&store, "a", b"intact", "v2");
+    fs_err::write(store.blob_path(&Digest::of(b"damaged")), b"DAMAGED").unwrap();
+    let found = problems(&store);
+    assert_eq!(found.len(), 1, "{found:?}");
+    store.repair(&found).unwrap();
+    assert_eq!(problems(&store), []);
+    // A client that finds the manifest would not push the layer.
+    assert!(store.manifest("a", &damaged).is_err());
+    assert!(store.resolve_tag("a", "v1").is_err());
+    assert!(store.manifest("a", &intact).is_ok());
+    push_image(&store, "a", b"damaged", "v1");
+    assert_eq!(problems(&store), []);
+}
+
+#[test]
+fn a_push_replaces_a_blob_that_is_damaged() {
+    let (_folder, store) = store();
+    let digest = store.put_blob("a", b"content").unwrap();
+    fs_err::write(store.blob_path(&digest), b"CONTENT").unwrap();
+    let upload = store.start_upload("a").unwrap();
+    let mut chunks = vec![bytes::Bytes::from_static(b"content")].into_iter();
+    upload.append(0, &mut || chunks.next()).unwrap();
+    upload.commit("a", &digest).unwrap();
+    assert_eq!(problems(&store), []);
+}
+
+#[test]
 fn a_damaged_referrer_is_not_listed() {
     let (folder, store) = store();
     let subject = push_image(&store, "a", b"layer", "v1");
@@ -389,10 +449,10 @@ fn uploads_that_are_not_completed_keep_no_files_open() {
     // Other tests open files meanwhile, but not as many.
     assert!(open_files() < before + 250);
     let mut chunks = vec![bytes::Bytes::from_static(b"x")].into_iter();
-    uploads[7].append(&mut || chunks.next()).unwrap();
+    uploads[7].append(0, &mut || chunks.next()).unwrap();
     uploads[7].commit("a", &Digest::of(b"x")).unwrap();
     assert!(matches!(
-        uploads[7].append(&mut || None),
+        uploads[7].append(0, &mut || None),
         Err(StoreError::UploadUnknown)
     ));
 }

@@ -154,13 +154,17 @@ impl Upload {
         self.slot.size.load(Ordering::Acquire)
     }
 
-    /// Appends chunks while they arrive. Only one request at a time may do so. An upload that does not fit is dropped, so
-    /// that smaller ones do.
+    /// Appends chunks while they arrive, of which `announced` bytes are expected. Only one request at a time may do so. An
+    /// upload that does not fit is dropped, so that smaller ones do.
     pub(crate) fn append(
         &self,
+        announced: u64,
         chunks: &mut dyn FnMut() -> Option<bytes::Bytes>,
     ) -> Result<u64, StoreError> {
-        let appended = self.try_append(chunks);
+        let appended = self
+            .store
+            .reserve(announced)
+            .and_then(|()| self.try_append(chunks));
         if let Err(StoreError::Full | StoreError::Quota { .. }) = appended {
             self.cancel()?;
         }
@@ -184,8 +188,7 @@ impl Upload {
         while let Some(chunk) = chunks() {
             let length = chunk.len() as u64;
             if length > reserved {
-                reserved = length.max(RESERVED);
-                self.store.reserve(reserved)?;
+                reserved = self.store.reserve_up_to(length.max(RESERVED), length)?;
             }
             reserved -= length;
             if let Err(error) = file.write_all(&chunk) {

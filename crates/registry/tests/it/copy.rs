@@ -95,13 +95,18 @@ async fn an_image_for_one_platform_is_not_taken_for_another_one() {
             .map(|error| std::error::Error::source(&error).unwrap().to_string())
     };
     let error = check("amd64:1", &["linux/arm64"]).await.unwrap();
-    let expected = "/amd64 has no image for linux/arm64; it has linux/amd64";
+    let expected = "/amd64:1 has no image for linux/arm64; it has linux/amd64";
     assert!(error.ends_with(expected), "{error}");
     let error = check("amd64:1", &["linux/amd64", "linux/arm64"])
         .await
         .unwrap();
     assert!(error.ends_with(expected), "{error}");
     assert_eq!(check("amd64:1", &["linux/amd64"]).await, None);
+    let digest = client.manifest(&source.image("amd64:1")).await;
+    let pinned = format!("amd64:1@{}", digest.unwrap().digest);
+    let error = check(&pinned, &["linux/arm64"]).await.unwrap();
+    let expected = format!("/{pinned} has no image for linux/arm64; it has linux/amd64");
+    assert!(error.ends_with(&expected), "{error}");
     // Its config says neither an operating system nor an architecture.
     assert_eq!(check("any:1", &["linux/arm64"]).await, None);
 }
@@ -147,6 +152,8 @@ async fn platforms_are_chosen_and_all_others_left_out() {
         client.manifest(&target.image(target_name)).await
     };
     assert_eq!(check(&[], "all:1").await.unwrap().digest, index.digest);
+    let every = ["linux/s390x", "linux/arm64", "linux/amd64"];
+    assert_eq!(check(&every, "every:1").await.unwrap().digest, index.digest);
     assert!(
         !check(&["linux/arm64"], "one:1")
             .await
@@ -206,6 +213,55 @@ async fn signatures_and_other_referrers_are_copied_along() {
             .await
             .is_ok()
     );
+}
+
+#[tokio::test]
+async fn the_signature_of_an_index_is_kept_with_all_platforms_and_reported_with_fewer() {
+    let (source, target) = (Registry::start().await, Registry::start().await);
+    let client = client(&[&source.address, &target.address]);
+    let mut children = Vec::new();
+    for (architecture, os) in [
+        ("amd64", "linux"),
+        ("arm64", "linux"),
+        ("unknown", "unknown"),
+    ] {
+        let image = source.image(&format!("app:{architecture}"));
+        let manifest = push(&client, &image, &[content(1, 100)]).await;
+        let mut child = serde_json::to_value(manifest.descriptor()).unwrap();
+        child["platform"] = json!({"os": os, "architecture": architecture});
+        children.push(child);
+    }
+    let index =
+        json!({"schemaVersion": 2, "mediaType": OCI_INDEX, "manifests": children}).to_string();
+    let index = RawManifest::parse(index.into_bytes(), None).unwrap();
+    let image = source.image("app:1");
+    client.push_manifest(&image, &index).await.unwrap();
+    let signature = format!("app:sha256-{}.sig", index.digest.hex());
+    push(&client, &source.image(&signature), &[content(3, 100)]).await;
+    let check = async |platforms: &[&str], name: &str| {
+        let platforms = platforms.iter().map(|platform| platform.parse().unwrap());
+        let options = CopyOptions {
+            platforms: platforms.collect(),
+            ..CopyOptions::default()
+        };
+        let copies = [Copy {
+            source: image.clone(),
+            target: target.image(&format!("{name}:1")),
+        }];
+        let copier = Copier::new(client.clone(), options, Arc::new(Progress::default()));
+        let source = Source::Registry(client.clone());
+        let copied = copier.copy(&source, &copies[0]).await.unwrap();
+        let signature = signature.replace("app:", &format!("{name}:"));
+        let is_signed = client.manifest(&target.image(&signature)).await.is_ok();
+        (
+            copied.digest == index.digest,
+            is_signed,
+            copied.left_signatures,
+        )
+    };
+    let both = ["linux/amd64", "linux/arm64"];
+    assert_eq!(check(&both, "both").await, (true, true, false));
+    assert_eq!(check(&["linux/amd64"], "one").await, (false, false, true));
 }
 
 #[tokio::test]

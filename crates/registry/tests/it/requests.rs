@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use outrigger_oci::{
-    Client, Copier, Copy, CopyOptions, Digest, OCI_INDEX, Progress, RawManifest, Source,
+    Client, Copier, Copy, CopyOptions, Descriptor, Digest, Error, OCI_INDEX, Progress, RawManifest,
+    Source,
 };
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -191,6 +192,44 @@ async fn a_blob_that_the_target_lost_is_sent_again_if_blobs_are_checked() {
     let repository = copies[0].target.repository();
     let found = client.blob_size(repository, &digest).await.unwrap();
     assert_eq!(found, Some(1000));
+}
+
+#[tokio::test]
+async fn a_blob_that_is_damaged_in_the_target_is_replaced_if_blobs_are_checked() {
+    let (source, target) = (Registry::start().await, Registry::start().await);
+    let client = client(&[&source.address, &target.address]);
+    let layer = content(1, 1000);
+    let digest = Digest::of(&layer);
+    push(&client, &source.image("app:1"), &[layer.clone()]).await;
+    let copies = ["app:1", "other/app:1"].map(|name| Copy {
+        source: source.image("app:1"),
+        target: target.image(name),
+    });
+    copy(&client, &copies).await;
+    let hex = digest.hex();
+    let path = target
+        .folder
+        .path()
+        .join(format!("blobs/sha256/{}/{hex}", &hex[..2]));
+    let repository = copies[0].target.repository();
+    let blob = Descriptor::new("a/b", digest.clone(), 1000);
+    let options = CopyOptions {
+        check_blobs: true,
+        ..CopyOptions::default()
+    };
+    for damaged in [content(2, 1000), content(1, 999), Vec::new()] {
+        fs_err::write(&path, damaged).unwrap();
+        let error = client.verify_blob(repository, &blob).await.unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.ends_with(&format!("is damaged in {repository}")),
+            "{text}"
+        );
+        copy_with(&client, &copies, options.clone()).await;
+        assert_eq!(target.problems(), Vec::<String>::new());
+        assert_eq!(fs_err::read(&path).unwrap(), layer);
+    }
 }
 
 #[tokio::test]
