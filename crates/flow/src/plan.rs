@@ -139,7 +139,7 @@ pub fn plan(
 }
 
 /// The record, or an empty one if it is of another run of which nothing is left running.
-fn current_run(stored: &Record, run: &str) -> Record {
+pub(crate) fn current_run(stored: &Record, run: &str) -> Record {
     let is_running = |state: &State| matches!(state, State::Running { .. });
     if stored.run == run || stored.tasks.values().any(|task| is_running(&task.state)) {
         return stored.clone();

@@ -60,6 +60,11 @@ impl Attempt {
     pub fn id(&self) -> String {
         format!("{}/{}/{}", self.run, self.task.step, self.serial)
     }
+
+    /// Whether both are the same work. What else is recorded about it can differ: others may have edited the record.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (&self.task, &self.run, self.serial) == (&other.task, &other.run, other.serial)
+    }
 }
 
 /// An outcome of an attempt that is no longer current.
@@ -147,11 +152,35 @@ impl Record {
         step: &Step,
         now: Timestamp,
     ) -> Result<(), StaleAttempt> {
-        if self.running(&attempt.task).as_ref() != Some(attempt) {
+        let running = self.running(&attempt.task);
+        if !running.is_some_and(|running| running.is_same(attempt)) {
             return Err(StaleAttempt);
         }
         self.on(step, &attempt.digest, event, now)
             .map_err(|_| StaleAttempt)
+    }
+
+    /// Records again that this holder runs an attempt, if the start of it is not recorded any more: somebody else wrote the
+    /// record. What is started once stays counted, so that an attempt which ended is never taken for such a one.
+    pub(crate) fn restore(&mut self, attempt: &Attempt, holder: &str, now: Timestamp) -> bool {
+        let starts = self.tasks.get(attempt.task.step).map_or(0, |it| it.starts);
+        let is_waiting = *self.state(attempt.task.step) == State::Waiting;
+        if self.run != attempt.run || !is_waiting || starts >= attempt.serial {
+            return false;
+        }
+        let state = State::Running {
+            attempt: attempt.number,
+            holder: holder.to_owned(),
+            deadline: attempt.deadline,
+        };
+        let task = TaskRecord {
+            digest: attempt.digest.clone(),
+            state,
+            since: now,
+            starts: attempt.serial,
+        };
+        self.tasks.insert(attempt.task.step, task);
+        true
     }
 
     /// Changes the state of a task. The digest is that of the input from now on.

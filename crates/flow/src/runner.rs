@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::plan::current_run;
 use crate::state::later;
 use crate::{
     Action, ActionKind, Attempt, Desired, EndResult, Ended, Flow, Identity, Outcome, Plan, Record,
@@ -56,7 +57,8 @@ pub trait Executor {
     /// [`Runner::report`] later.
     fn start(&self, attempt: &Attempt);
 
-    /// Stops attempts, or finds out how they ended. The results are in the order of the attempts.
+    /// Stops attempts, or finds out how they ended. Nothing is reported about them afterwards, unless they are started
+    /// again. The results are in the order of the attempts.
     fn stop(&self, attempts: &[Attempt]) -> impl Future<Output = Vec<Stopped>> + Send;
 }
 
@@ -96,8 +98,8 @@ pub struct Pass<V> {
 #[derive(Debug)]
 pub struct Runner {
     identity: Identity,
-    /// The ids of the attempts that were started and have not ended.
-    started: BTreeSet<(Target, String)>,
+    /// The attempts that were started and have not ended, by their ids.
+    started: BTreeMap<(Target, String), Attempt>,
     /// Attempts that ended, until that is stored.
     ended: Vec<Ended>,
 }
@@ -106,7 +108,7 @@ impl Runner {
     pub fn new(identity: Identity) -> Self {
         Self {
             identity,
-            started: BTreeSet::new(),
+            started: BTreeMap::new(),
             ended: Vec::new(),
         }
     }
@@ -118,7 +120,7 @@ impl Runner {
 
     /// The outcome of an attempt that was started. Another pass is due then.
     pub fn report(&mut self, attempt: Attempt, outcome: Result<(), String>) {
-        if !self.started.remove(&key(&attempt)) {
+        if self.started.remove(&key(&attempt)).is_none() {
             return;
         }
         let result = match outcome {
@@ -148,14 +150,18 @@ impl Runner {
             errors: Vec::new(),
         };
         loop {
-            let stored = plain(&pass.records);
-            self.start_lost(&stored, executor);
-            let planned = plan(flow, desired, &stored, &self.ended, &self.identity, now());
+            let mut stored = plain(&pass.records);
+            let restored = self.restore(&mut stored, desired, now());
+            let mut planned = plan(flow, desired, &stored, &self.ended, &self.identity, now());
+            if !matches!(planned.outcome, Outcome::Held(_)) {
+                add_restored(&mut planned, &stored, restored);
+            }
             pass.outcome = planned.outcome.clone();
             pass.wake = planned.wake;
             let has_changes = !planned.changed.is_empty();
             write(&planned, store, &mut pass).await;
             self.forget_recorded(&pass.records);
+            self.start_lost(&plain(&pass.records), &planned.actions, executor);
             let has_ended = self.act(planned.actions, &mut pass, executor, &now).await;
             if !pass.errors.is_empty() || !(has_changes || has_ended) {
                 return pass;
@@ -163,8 +169,42 @@ impl Runner {
         }
     }
 
-    /// Starts attempts that are recorded as ours, but whose write was thought to have failed.
-    fn start_lost(&mut self, records: &Records, executor: &impl Executor) {
+    /// Puts the attempts of this runner back whose start is not recorded any more: somebody else wrote the records. Returns
+    /// the targets of which that is to be stored.
+    fn restore(
+        &self,
+        stored: &mut Records,
+        desired: &Desired<'_>,
+        now: Timestamp,
+    ) -> BTreeSet<Target> {
+        let ended = self.ended.iter().map(|ended| &ended.attempt);
+        let mut restored = BTreeSet::new();
+        for attempt in self.started.values().chain(ended) {
+            let target = &attempt.task.target;
+            let is_desired = match target {
+                Target::Cluster => true,
+                Target::Machine(name) => desired.machines.contains(name),
+            };
+            if attempt.run != desired.run || !is_desired {
+                continue;
+            }
+            let known = stored.get(target).map(|it| current_run(it, desired.run));
+            let mut record = known.unwrap_or_else(|| Record::new(desired.run));
+            if record.restore(attempt, &self.identity.holder, now) {
+                stored.insert(target.clone(), record);
+                restored.insert(target.clone());
+            }
+        }
+        restored
+    }
+
+    /// Starts attempts that are recorded as ours, but whose write was thought to have failed, and those that could not be
+    /// stopped and are wanted again.
+    fn start_lost(&mut self, records: &Records, actions: &[Action], executor: &impl Executor) {
+        let is_stopped = |attempt: &Attempt| {
+            let mut actions = actions.iter();
+            actions.any(|it| it.kind != ActionKind::Run && it.attempt.is_same(attempt))
+        };
         for (target, record) in records {
             for step in record.tasks.keys() {
                 let target = target.clone();
@@ -172,6 +212,7 @@ impl Runner {
                 let is_ours = matches!(record.state(step), State::Running { holder, .. } if *holder == self.identity.holder);
                 if let Some(attempt) = record.running(&task).filter(|_| is_ours)
                     && !self.is_known(&attempt)
+                    && !is_stopped(&attempt)
                 {
                     self.start(&attempt, executor);
                 }
@@ -180,7 +221,7 @@ impl Runner {
     }
 
     fn is_known(&self, attempt: &Attempt) -> bool {
-        self.started.contains(&key(attempt))
+        self.started.contains_key(&key(attempt))
             || self
                 .ended
                 .iter()
@@ -188,7 +229,7 @@ impl Runner {
     }
 
     fn start(&mut self, attempt: &Attempt, executor: &impl Executor) {
-        self.started.insert(key(attempt));
+        self.started.insert(key(attempt), attempt.clone());
         executor.start(attempt);
     }
 
@@ -228,9 +269,10 @@ impl Runner {
         let stopped = executor.stop(&attempts).await;
         let mut has_ended = false;
         for ((kind, attempt), stopped) in stops.into_iter().zip(stopped) {
+            // If it still runs and is wanted again, it is attached to anew.
+            self.started.remove(&key(&attempt));
             if let Some(result) = result_of_stop(kind, stopped, &attempt, now()) {
-                self.started.remove(&key(&attempt));
-                self.ended.retain(|ended| ended.attempt != attempt);
+                self.ended.retain(|ended| !ended.attempt.is_same(&attempt));
                 self.ended.push(Ended { attempt, result });
                 has_ended = true;
             } else {
@@ -276,6 +318,16 @@ fn plain<V>(records: &Versioned<V>) -> Records {
     records
         .map(|(target, (_, record))| (target.clone(), record.clone()))
         .collect()
+}
+
+/// Stores what was put back, where the plan stores nothing else.
+fn add_restored(planned: &mut Plan, stored: &Records, restored: BTreeSet<Target>) {
+    for target in restored {
+        if let Some(record) = stored.get(&target) {
+            let changed = planned.changed.entry(target);
+            changed.or_insert_with(|| record.clone());
+        }
+    }
 }
 
 async fn write<S: Store>(planned: &Plan, store: &S, pass: &mut Pass<S::Version>) {
