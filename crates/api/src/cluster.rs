@@ -20,7 +20,8 @@ mod validation;
 
 pub use features::{ANY_OPERATOR, Delegation, Features, File, Upgrade};
 pub use kubernetes::{ALL_REGISTRIES, KubeProxy, KubeProxyMode, PodNetwork, RegistryMirror};
-pub use validation::{check_destination, validate};
+pub(crate) use validation::{SYSTEM_PATHS, SYSTEM_TREES};
+pub use validation::{check_destination, is_system_path, validate};
 
 /// The key of a kubeconfig in its Secret.
 pub const KUBECONFIG_KEY: &str = "kubeconfig";

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::cluster::{SYSTEM_PATHS, SYSTEM_TREES};
 use crate::hook::{HOOKS, HookScope};
 use crate::step::{FlowName, FlowStep, StepScope, steps};
 
@@ -26,6 +27,7 @@ fn cluster() -> String {
     push_kind(&mut page, "Cluster");
     page.push_str("\n## The Machine spec\n");
     push_kind(&mut page, "Machine");
+    push_system_paths(&mut page);
     push_hooks(&mut page);
     push_steps(&mut page);
     page
@@ -43,6 +45,22 @@ fn push_kind(page: &mut String, kind: &str) {
     let definition = definition.and_then(Result::ok).unwrap_or_default();
     let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     push_fields(page, "", &schema["properties"]["spec"]);
+}
+
+fn push_system_paths(page: &mut String) {
+    let list = |paths: &[&str]| {
+        let paths: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
+        paths.join(", ")
+    };
+    page.push_str(&format!(
+        "\n## System paths\nFiles go there only with `force`. That is asked of `dst`, and again on each machine of where its links \
+        lead.\n\n\
+        - These folders, and everything below them: {}.\n\
+        - These, but not what is below them: {}.\n\
+        - Everything named `.ssh` or below it, and what begins with a dot in `/root` and in the folders of `/home`.\n",
+        list(SYSTEM_TREES),
+        list(SYSTEM_PATHS),
+    ));
 }
 
 fn push_hooks(page: &mut String) {

@@ -56,6 +56,13 @@ pub enum CopyError {
         found: &'static str,
         wanted: &'static str,
     },
+    #[error("{path} leads to {real} on {machine}, which is a system path; set force to replace it")]
+    SystemPath {
+        machine: String,
+        path: String,
+        /// Where links of the machine lead.
+        real: String,
+    },
     /// Other users of the machine could replace the files, hooks that run as root included.
     #[error("the files on {machine} are not touched: {reason}")]
     Untrusted {

@@ -17,6 +17,13 @@ foreign() {
     [ $((0x$m & 16)) = 0 ] || echo "untrusted $n is writable for group $g"
   done
 }
+# Prints which of the paths are links to folders, and where they lead. Starts no program.
+links() {
+  for f; do
+    [ -L "$f" ] && t=$(cd -P -- "$f" 2>/dev/null && pwd -P) && printf 'link %s\nto %s\n' "$f" "$t"
+  done
+  :
+}
 # The one who runs this, and the one who called sudo.
 users() {
   while read -r key real user rest; do [ "$key" != Uid: ] || break; done </proc/self/status

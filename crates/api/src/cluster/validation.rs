@@ -15,7 +15,8 @@ use crate::{duration, step};
 
 mod paths;
 
-pub use paths::check_destination;
+pub(crate) use paths::{SYSTEM_PATHS, SYSTEM_TREES};
+pub use paths::{check_destination, is_system_path};
 
 /// Leaves room in the name of a machine for its address.
 pub(super) const MAX_NAME: usize = 200;

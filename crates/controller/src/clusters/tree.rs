@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use outrigger_api::annotation::RETRY;
-use outrigger_api::cluster::{Cluster, Features};
+use outrigger_api::cluster::{self, Cluster, Features};
 use outrigger_cluster::lifecycle;
 use outrigger_node::{Entry, FileCache, ScanError, ScanProgress, Tree};
 use tokio::task::JoinHandle;
@@ -149,7 +149,13 @@ fn start(files: FileCache, occasion: Occasion, root: Option<&Path>) -> Result<Ru
     let progress = Arc::new(ScanProgress::default());
     let task = tokio::task::spawn_blocking({
         let progress = Arc::clone(&progress);
-        move || files.scan(&root, &entries, &executables, &progress)
+        let forced = features.files.iter().filter(|file| file.force);
+        let forced: Vec<String> = forced.map(|file| file.dst.clone()).collect();
+        move || {
+            let tree = files.scan(&root, &entries, &executables, &progress)?;
+            let forced = forced.iter().map(String::as_str);
+            Ok(tree.guarded(cluster::is_system_path, forced))
+        }
     });
     Ok(RunningScan {
         occasion,

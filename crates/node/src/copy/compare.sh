@@ -1,6 +1,6 @@
 # Runs on a machine. Defined before: the functions folders, files and parents, which run a command with those paths, the
-# functions of trust.sh, $state, and $m, with which the answer begins. Prints the process id and a random name, what is at each path, digests, modes and
-# owners. Then reads the name of a staging folder, the folders that are made with all that is below them, the folders that
+# functions of trust.sh, $state, and $m, with which the answer begins. Prints the process id and a random name, where links lead, what is at each path,
+# digests, modes and owners. Then reads the name of a staging folder, the folders that are made with all that is below them, the folders that
 # must be new, and an archive with the staging folder, whose script installs the files.
 umask 022
 kinds() { for f; do
@@ -42,7 +42,7 @@ undo() { set -f; IFS='
 '; for f in $new; do find "$f" -depth -type d -exec rmdir -- {} + 2>/dev/null; done; }
 IFS= read -r name </proc/sys/kernel/random/uuid
 users; echo "$m$$ $user $name"
-folders foreign
+folders foreign; folders links
 folders kinds; files kinds; files regular digests; files regular modes; mine=; parents clean
 echo end
 IFS= read -r stage && [ -n "$stage" ] || exit 0

@@ -1,8 +1,9 @@
 //! What a machine has, and what must be done about it: pure functions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
 
-use super::tree::{File, Tree};
+use super::tree::{File, Misled, Tree};
 use super::{CopyError, CopyReport};
 use crate::RunError;
 use crate::shell::quote_all;
@@ -106,6 +107,7 @@ pub(super) fn plan<'a>(
             reason: reason.to_owned(),
         });
     }
+    require_outside_of_system(tree, &links(&mut lines), machine)?;
     let folders = folders(tree);
     let count = folders.len() + tree.files().len();
     let kinds: Vec<&str> = lines.by_ref().take(count).collect();
@@ -124,6 +126,37 @@ pub(super) fn plan<'a>(
     let present = present(lines, file_kinds, user);
     compare_files(tree, file_kinds, &present, machine, &mut plan)?;
     Ok(plan)
+}
+
+/// The links among the folders of a machine, with their real paths.
+pub(super) fn links<'a>(
+    lines: &mut Peekable<impl Iterator<Item = &'a str>>,
+) -> BTreeMap<&'a str, &'a str> {
+    let mut links = BTreeMap::new();
+    while let Some(link) = lines.peek().and_then(|line| line.strip_prefix("link ")) {
+        lines.next();
+        if let Some(target) = lines.peek().and_then(|line| line.strip_prefix("to ")) {
+            lines.next();
+            links.insert(link, target);
+        }
+    }
+    links
+}
+
+/// Fails if the links of the machine lead to where the files must not go.
+pub(super) fn require_outside_of_system(
+    tree: &Tree,
+    links: &BTreeMap<&str, &str>,
+    machine: &str,
+) -> Result<(), CopyError> {
+    let misled = tree.misled(links);
+    misled.map_or(Ok(()), |Misled { destination, real }| {
+        Err(CopyError::SystemPath {
+            machine: machine.to_owned(),
+            path: destination,
+            real,
+        })
+    })
 }
 
 /// The process, its user, and a random text.

@@ -1,17 +1,16 @@
 //! Removes files that were copied, and the folders that were made for them.
 
+use bytes::Bytes;
 use tokio::time::timeout;
 
 use super::answers::Answers;
-use super::plan::{folders, function, parent};
-use super::transfer::{FILE_TIME, STALL};
+use super::plan::{folders, function, links, parent, require_outside_of_system};
+use super::transfer::{FILE_TIME, STALL, max_answer};
 use super::{CopyError, Tree};
 use crate::Machine;
 use crate::machine::Shell;
+use crate::preamble::Preamble;
 use crate::trust::TRUST;
-
-/// The longest message.
-const MAX_MESSAGE: usize = 64 * 1024;
 
 const REMOVE: &str = include_str!("remove.sh");
 
@@ -30,30 +29,50 @@ impl Machine {
         let (mut shell, preamble) = self.start_with_state(&program.concat()).await?;
         let count = u32::try_from(folders.len() + files.len()).unwrap_or(u32::MAX);
         let limit = STALL + FILE_TIME * count;
-        let message = {
-            let mut answers = Answers::new(self, &mut shell.events, preamble, MAX_MESSAGE);
-            timeout(limit, answers.rest()).await
-        };
+        let removing = self.check_and_remove(tree, &mut shell, preamble);
+        let result = timeout(limit, removing).await;
         let Shell {
             mut input, events, ..
         } = shell;
         input.close(events).await;
-        let message = message.map_err(|_| CopyError::InstallTimeout {
-            machine: self.name().to_owned(),
-            files: files.len(),
-            timeout: limit,
-        })??;
-        self.removed(&message, files.first().copied().unwrap_or_default())
+        result.unwrap_or_else(|_| {
+            Err(CopyError::InstallTimeout {
+                machine: self.name().to_owned(),
+                files: files.len(),
+                timeout: limit,
+            })
+        })
+    }
+
+    async fn check_and_remove(
+        &self,
+        tree: &Tree,
+        shell: &mut Shell<'_>,
+        preamble: Preamble,
+    ) -> Result<(), CopyError> {
+        let limit = max_answer(tree);
+        let mut answers = Answers::new(self, &mut shell.events, preamble, limit);
+        let found = answers.until_line("end").await?;
+        if let Some((_, reason)) = found.split_once("untrusted ") {
+            let machine = self.name().to_owned();
+            let reason = reason.lines().next().unwrap_or_default().to_owned();
+            return Err(CopyError::Untrusted { machine, reason });
+        }
+        let mut lines = found.trim_start().lines().peekable();
+        let links = links(&mut lines);
+        if !links.is_empty() {
+            require_outside_of_system(tree, &links, self.name())?;
+            // Whether it arrives, the answer says.
+            let _ = shell.input.send(Bytes::from_static(b"go\n")).await;
+        }
+        let message = answers.rest().await?;
+        self.removed(&message, tree.destinations().next().unwrap_or_default())
     }
 
     fn removed(&self, message: &str, first: &str) -> Result<(), CopyError> {
         let machine = self.name().to_owned();
         if message == "done\n" {
             return Ok(());
-        }
-        if let Some(reason) = message.strip_prefix("untrusted ") {
-            let reason = reason.lines().next().unwrap_or_default().to_owned();
-            return Err(CopyError::Untrusted { machine, reason });
         }
         Err(CopyError::Remove {
             machine,

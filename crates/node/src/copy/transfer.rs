@@ -137,8 +137,8 @@ fn count(files: usize) -> u32 {
     u32::try_from(files).unwrap_or(u32::MAX)
 }
 
-/// The longest answer: for each path what it is, its digest and name, its mode and owner.
-fn max_answer(tree: &Tree) -> usize {
+/// The longest answer: for each path what it is, its digest and name, its mode and owner, and where a link leads.
+pub(super) fn max_answer(tree: &Tree) -> usize {
     let paths = tree.files().keys().chain(tree.folders().keys());
     let sizes = paths.map(|path| 200 + 2 * path.len());
     MAX_MESSAGE + sizes.sum::<usize>()

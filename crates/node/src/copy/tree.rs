@@ -9,6 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::file_cache::{FileCache, ScanProgress, ScannedFile};
+use crate::trust::ancestors;
 
 /// The most files and folders of a tree.
 pub const MAX_FILES: usize = 10_000;
@@ -31,6 +32,24 @@ pub struct Entry {
 #[derive(Debug, Clone)]
 pub struct Tree {
     listing: Arc<Listing>,
+    guard: Option<Arc<Guard>>,
+}
+
+/// Where files must not go, also not by links of the machine.
+#[derive(Debug)]
+struct Guard {
+    is_system: fn(&str) -> bool,
+    /// Files and folders that may go anywhere.
+    forced: BTreeSet<String>,
+    /// Of the tree with what is forced.
+    digest: String,
+}
+
+/// A destination that links of the machine lead to a path of the system.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Misled {
+    pub(super) destination: String,
+    pub(super) real: String,
 }
 
 /// What a tree consists of.
@@ -158,6 +177,7 @@ impl FileCache {
         let listing = Listing::new(scan.folders, scan.files);
         Ok(Tree {
             listing: self.share(listing),
+            guard: None,
         })
     }
 }
@@ -171,6 +191,54 @@ impl Tree {
         executables: &BTreeSet<String>,
     ) -> Result<Self, ScanError> {
         FileCache::default().scan(root, entries, executables, &ScanProgress::default())
+    }
+
+    /// The same files, which are not copied to paths of the system, except for these destinations and what is below them.
+    #[must_use]
+    pub fn guarded<'a>(
+        mut self,
+        is_system: fn(&str) -> bool,
+        forced: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let forced = forced.into_iter().map(|path| path.trim_end_matches('/'));
+        let forced: BTreeSet<String> = forced.map(ToOwned::to_owned).collect();
+        let mut digest = self.listing.digest().to_owned();
+        if !forced.is_empty() {
+            let mut hasher = Sha256::new_with_prefix(&digest);
+            for path in &forced {
+                hasher.update(format!("\nforced {path}"));
+            }
+            digest = hexadecimal(&hasher.finalize());
+        }
+        self.guard = Some(Arc::new(Guard {
+            is_system,
+            forced,
+            digest,
+        }));
+        self
+    }
+
+    /// A destination that leads to a path of the system, by the links among its folders on a machine. Each link is given with
+    /// its real path.
+    pub(super) fn misled(&self, links: &BTreeMap<&str, &str>) -> Option<Misled> {
+        let guard = self.guard.as_ref().filter(|_| !links.is_empty())?;
+        let paths = self.folders().keys().chain(self.files().keys());
+        let mut paths = paths.filter(|path| {
+            let mut above = ancestors(path).chain([path.as_str()]);
+            !above.any(|path| guard.forced.contains(path))
+        });
+        paths.find_map(|path| {
+            let above: Vec<&str> = ancestors(path).chain([path.as_str()]).collect();
+            // What is below the last link is real.
+            let mut above = above.into_iter().rev();
+            let (link, target) = above.find_map(|it| links.get_key_value(it))?;
+            let rest = path.strip_prefix(link)?;
+            let real = format!("{}{rest}", target.trim_end_matches('/'));
+            (guard.is_system)(&real).then(|| Misled {
+                destination: path.clone(),
+                real,
+            })
+        })
     }
 
     /// Folders and their modes, parents first.
@@ -192,9 +260,10 @@ impl Tree {
         Some(&self.files().get(destination)?.digest)
     }
 
-    /// Identifies the whole content: paths, modes and digests.
+    /// Identifies the whole content: paths, modes and digests, and what may go anywhere.
     pub fn digest(&self) -> &str {
-        self.listing.digest()
+        let guard = self.guard.as_ref();
+        guard.map_or_else(|| self.listing.digest(), |guard| &guard.digest)
     }
 
     /// The size of all files.

@@ -169,6 +169,60 @@ async fn nothing_is_copied_to_where_other_users_can_replace_it() -> anyhow::Resu
     Ok(())
 }
 
+#[tokio::test]
+async fn links_of_the_machine_lead_to_no_system_path_unless_forced() -> anyhow::Result<()> {
+    let fixture = Fixture::new();
+    let root = fs_err::canonicalize(fixture.folder.path())?;
+    let boot = root.join("boot");
+    fs_err::create_dir_all(boot.join("inner"))?;
+    let original = boot.join("inner/vmlinuz");
+    fs_err::write(&original, "original")?;
+    // A link in a folder that is found by another link.
+    fs_err::create_dir(root.join("opt"))?;
+    fs_err::os::unix::fs::symlink(boot.join("inner"), root.join("opt/b"))?;
+    fs_err::os::unix::fs::symlink(root.join("opt"), root.join("local"))?;
+    let is_system: fn(&str) -> bool = |path| path.contains("/boot");
+    let destination = root.join("local/b/vmlinuz").display().to_string();
+    let entry = |source: &str, destination: &str| Entry {
+        source: source.into(),
+        destination: destination.to_owned(),
+    };
+    let folder = root.join("local/b").display().to_string();
+    let new = root.join("opt/b/new/file").display().to_string();
+    let cases = [
+        entry("files/a b", &destination),
+        entry("files", &folder),
+        entry("files/a b", &new),
+    ];
+    for entry in cases {
+        let entries = [entry];
+        let tree = Tree::scan(fixture.folder.path(), &entries, &BTreeSet::new())?;
+        let guarded = tree.clone().guarded(is_system, []);
+        let copied = fixture.machine().copy(&guarded).await.unwrap_err();
+        let removed = fixture.machine().remove(&guarded).await.unwrap_err();
+        for error in [copied, removed] {
+            assert!(matches!(error, CopyError::SystemPath { .. }), "{error}");
+            assert!(error.to_string().contains("/boot/inner"), "{error}");
+        }
+        assert_eq!(fs_err::read_to_string(&original)?, "original");
+        assert_eq!(fs_err::read_dir(boot.join("inner"))?.count(), 1);
+    }
+    let entries = [entry("files/a b", &destination)];
+    let tree = Tree::scan(fixture.folder.path(), &entries, &BTreeSet::new())?;
+    let forced = tree.clone().guarded(is_system, [folder.as_str()]);
+    assert_ne!(forced.digest(), tree.digest());
+    fixture.machine().copy(&forced).await?;
+    assert_eq!(fs_err::read_to_string(&original)?, "one");
+    fixture.machine().remove(&forced).await?;
+    assert!(!original.exists());
+    // A link to anywhere else is followed.
+    let elsewhere = tree.guarded(|_| false, []);
+    fixture.machine().copy(&elsewhere).await?;
+    assert!(original.exists());
+    fixture.machine().remove(&elsewhere).await?;
+    Ok(())
+}
+
 /// Needs root, to give files to another user.
 #[tokio::test]
 async fn folders_of_other_users_are_refused_and_their_files_replaced() -> anyhow::Result<()> {

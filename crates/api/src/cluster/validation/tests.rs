@@ -132,6 +132,46 @@ fn destinations_are_absolute_and_not_system_paths_unless_forced() {
     );
 }
 
+/// Whoever writes there runs as root later, or changes the cluster itself.
+#[test]
+fn what_runs_later_and_what_is_the_clusters_are_system_paths() {
+    for path in [
+        "/etc/cron.d/x",
+        "/etc/systemd/system/x.service",
+        "/etc/profile.d/x.sh",
+        "/etc/ld.so.conf.d/x.conf",
+        "/etc/environment",
+        "/etc/rc.local",
+        "/etc/kubernetes/manifests/x.yaml",
+        "/var/lib/etcd",
+        "/var/lib/kubelet/config.yaml",
+        "/var/spool/cron/crontabs/root",
+        "/usr/local/bin",
+        "/root/.bashrc",
+        "/home/ops/.profile",
+    ] {
+        assert!(is_system_path(path), "{path}");
+    }
+    // Where administrators put what is theirs.
+    for path in [
+        "/tmp/hooks/pre-install",
+        "/opt/hooks",
+        "/opt/site/announce",
+        "/srv/x",
+        "/etc/demo.conf",
+        "/etc/site/x.conf",
+        "/etc/sysctl.d/90-site.conf",
+        "/etc/modules-load.d/site.conf",
+        "/usr/local/bin/tool",
+        "/root/hooks",
+        "/home/ops/tool",
+        "/var/lib/site",
+        "/etc/systemd.conf",
+    ] {
+        assert!(!is_system_path(path), "{path}");
+    }
+}
+
 #[test]
 fn each_address_belongs_to_one_machine() {
     check("spec.machines[1].ip: 10.0.0.9:22 is listed twice", |spec| {

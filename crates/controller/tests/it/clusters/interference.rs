@@ -2,6 +2,7 @@
 
 use outrigger_api::cluster::{Cluster, ClusterPhase};
 use outrigger_api::condition::ConditionStatus;
+use outrigger_api::flow_status::{FlowStatus, TaskState};
 use outrigger_api::machine::MachinePhase;
 use serde_json::json;
 
@@ -143,6 +144,56 @@ async fn a_cluster_that_is_deleted_while_it_is_created_stops_what_runs() {
         ["PreClusterDelete@10.0.0.1", "PostClusterDelete@10.0.0.1"]
     );
     assert_eq!(fixture.machines.files(SECOND).len(), 0);
+    fixture.close().await;
+}
+
+/// Whoever edits the status of a cluster could otherwise make it wait until the timeout of the hook.
+#[tokio::test]
+async fn the_result_of_a_hook_counts_when_its_record_is_edited_while_it_runs() {
+    let fixture = Fixture::new().await;
+    let timeout = json!({"features": {"hookTimeout": "24h"}});
+    fixture.machines.hang(FIRST, "PreClusterInstall");
+    fixture.machines.hang(SECOND, "PreInstall");
+    fixture.create("a", timeout).await;
+    fixture
+        .machines
+        .until_begun(FIRST, "PreClusterInstall")
+        .await;
+    let clusters = fixture.clusters();
+    fixture
+        .patch_status(clusters, "a", json!({"flow": null, "hooks": null}))
+        .await;
+    let is_running = |flow: Option<&FlowStatus>| {
+        let mut tasks = flow.into_iter().flat_map(|flow| &flow.tasks);
+        tasks.any(|task| task.state == TaskState::Running)
+    };
+    fixture
+        .until("a", |cluster| {
+            is_running(cluster.status.as_ref().unwrap().flow.as_ref())
+        })
+        .await;
+    fixture.machines.release_machine(FIRST);
+    fixture.machines.until_begun(SECOND, "PreInstall").await;
+    let edits = [
+        json!(null),
+        json!({"flow": {"run": "1-Create", "attempt": 2, "tasks": []}}),
+    ];
+    for edit in edits {
+        let machines = fixture.machine_api();
+        fixture.patch_status(machines, "a-10-0-0-2", edit).await;
+        fixture
+            .until_machine("a-10-0-0-2", |machine| {
+                let status = machine.status.as_ref();
+                is_running(status.and_then(|status| status.flow.as_ref()))
+            })
+            .await;
+    }
+    fixture.machines.release();
+    fixture.until_running("a").await;
+    let hooks = fixture.hooks();
+    let count = |hook: &str| hooks.iter().filter(|it| *it == hook).count();
+    assert_eq!(count("PreClusterInstall@10.0.0.1"), 1, "{hooks:?}");
+    assert_eq!(count("PreInstall@10.0.0.2"), 1, "{hooks:?}");
     fixture.close().await;
 }
 
