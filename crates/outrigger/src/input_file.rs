@@ -34,6 +34,12 @@ pub(crate) fn read_stdin() -> io::Result<Vec<u8>> {
     read_to_limit(io::stdin().lock(), "stdin")
 }
 
+/// Reads text from stdin.
+pub(crate) fn read_stdin_text() -> io::Result<String> {
+    let why = |error| io::Error::new(io::ErrorKind::InvalidData, format!("stdin: {error}"));
+    String::from_utf8(read_stdin()?).map_err(why)
+}
+
 fn read_to_limit(from: impl Read, name: &str) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = from.take(MAX_BYTES + 1).read_to_end(&mut bytes);

@@ -1,6 +1,6 @@
 //! `outrigger chart pull`: downloads a chart archive from a repository or a registry, and unpacks it if asked to.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -45,7 +45,14 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     }
     let archive = args.remote.download(&args.chart)?;
     if args.untar {
-        let folder = unpack(&archive.bytes, &args.destination.join(&args.untardir))?;
+        let mut folder = args.destination.clone();
+        // Without `.`, which is the default.
+        folder.extend(
+            args.untardir
+                .components()
+                .filter(|part| *part != Component::CurDir),
+        );
+        let folder = unpack(&archive.bytes, &folder)?;
         printer.line(&format!("{} sha256:{}", folder.display(), archive.digest))?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -22,6 +22,7 @@ use crate::commands::plugin::file;
 use crate::commands::registry_flags::RegistryFlags;
 use crate::commands::runtime;
 use crate::input_file;
+use crate::plural::counted;
 use crate::report::{UsageError, note};
 
 #[derive(Debug, clap::Args)]
@@ -35,13 +36,14 @@ pub(crate) struct ImagesOf {
     /// File or folder with plugins whose images are used, also those of plugins that their charts create; repeatable
     #[arg(long = "plugins", value_name = "FILE|DIR")]
     plugins: Vec<PathBuf>,
-    /// File with one image per line; # begins a comment; repeatable
+    /// File with one image per line, or - for stdin; # begins a comment; repeatable
     #[arg(long = "list", value_name = "FILE")]
     lists: Vec<PathBuf>,
     /// Lock file whose images are used, at their digests
     #[arg(long, value_name = "FILE")]
     pub(super) from_lock: Option<PathBuf>,
-    /// Least confidence of images that are found: certain (containers), likely (fields, arguments) or possible (texts)
+    /// Least confidence of images that are found: certain (containers), likely (fields, arguments) or possible (texts); `image list`
+    /// shows all by default, other commands use those that are at least likely
     #[arg(long, value_name = "LEVEL", value_enum)]
     confidence: Option<Level>,
     #[command(flatten)]
@@ -105,19 +107,21 @@ impl ImagesOf {
         }
         let mut found = FoundSet::default();
         for image in &self.images {
-            found.add(image, Confidence::Certain, "the command line")?;
+            found
+                .add(image, Confidence::Certain, "the command line")
+                .map_err(|error| UsageError(format!("{error:#}")))?;
         }
         if !self.charts.is_empty() {
             self.add_charts(registries, server, &mut found)?;
         }
         for list in &self.lists {
-            let text = input_file::read_text(list)?;
-            for line in text.lines() {
-                let line = line.split('#').next().unwrap_or_default().trim();
-                if !line.is_empty() {
-                    found.add(line, Confidence::Certain, &list.display().to_string())?;
-                }
-            }
+            let is_stdin = list.as_os_str() == "-";
+            let (name, text) = if is_stdin {
+                ("stdin".to_owned(), input_file::read_stdin_text()?)
+            } else {
+                (list.display().to_string(), input_file::read_text(list)?)
+            };
+            found.add_list(&name, &text)?;
         }
         if let Some(path) = &self.from_lock {
             for image in read_lock(path)?.images() {
@@ -214,6 +218,21 @@ impl FoundSet {
         }
     }
 
+    /// Adds the images of a list. One without images is a mistake.
+    fn add_list(&mut self, name: &str, text: &str) -> anyhow::Result<()> {
+        let lines = text.lines().enumerate().map(|(number, line)| {
+            let line = line.split('#').next().unwrap_or_default();
+            (number + 1, line.trim())
+        });
+        let mut is_empty = true;
+        for (number, image) in lines.filter(|(_, image)| !image.is_empty()) {
+            is_empty = false;
+            self.add(image, Confidence::Certain, &format!("{name}:{number}"))?;
+        }
+        anyhow::ensure!(!is_empty, "{name} names no images");
+        Ok(())
+    }
+
     fn add_use(&mut self, image: &ImageUse, of: &str) -> anyhow::Result<()> {
         let confidence = image.origin.confidence();
         let used_by = format!("{}/{} of {of}", image.kind, image.name);
@@ -248,7 +267,8 @@ impl FoundSet {
         let left_out = before - self.by_name.len();
         if left_out > 0 {
             note(&format!(
-                "{left_out} strings that may be images are left out; `image list` shows them, --confidence possible includes them"
+                "{} left out that may be images; `image list` shows them, --confidence possible includes them",
+                counted(left_out, "string")
             ));
         }
     }
@@ -271,4 +291,23 @@ fn images_of_chart(
     let host = LocalHost::new(false);
     let rendered = render(chart, values, &options, &host, &mut source::warn).map_err(helm_error)?;
     Ok(images::find(&rendered))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_names_images_and_a_mistake_its_line() {
+        let add = |text: &str| {
+            let mut found = FoundSet::default();
+            let added = found.add_list("images.txt", text);
+            added.map(|()| found.references().len())
+        };
+        assert_eq!(add("# mine\n\nnginx:1 # web\nquay.io/a/b:2\n").unwrap(), 2);
+        let error = add("nginx:1\n\nNot An Image\n").unwrap_err();
+        assert_eq!(error.to_string(), "invalid image in images.txt:3");
+        let error = add("# nothing\n").unwrap_err();
+        assert_eq!(error.to_string(), "images.txt names no images");
+    }
 }

@@ -36,7 +36,10 @@ struct Manifest {
     #[serde(skip_serializing_if = "Option::is_none")]
     platform: Option<String>,
     layers: Vec<String>,
+    /// Bytes of all blobs, of an index those of all its images
     size: u64,
+    #[serde(skip)]
+    is_index: bool,
 }
 
 impl Row for Manifest {
@@ -45,8 +48,16 @@ impl Row for Manifest {
     fn cells(&self) -> Vec<String> {
         vec![
             self.digest.clone(),
-            self.platform.clone().unwrap_or_default(),
-            self.layers.len().to_string(),
+            match &self.platform {
+                Some(platform) => platform.clone(),
+                None if self.is_index => "index".to_owned(),
+                None => String::new(),
+            },
+            if self.is_index {
+                String::new()
+            } else {
+                self.layers.len().to_string()
+            },
             Size::from(self.size).to_string(),
         ]
     }
@@ -102,7 +113,12 @@ fn rows(tree: &Tree, platform: Option<&Platform>) -> Vec<Manifest> {
                     .flatten()
                     .map(|layer| layer.digest.to_string())
                     .collect(),
-                size: manifest.parsed.blobs().map(|blob| blob.size).sum(),
+                size: if manifest.digest == tree.root().digest {
+                    tree.blobs().iter().map(|blob| blob.size).sum()
+                } else {
+                    manifest.parsed.blobs().map(|blob| blob.size).sum()
+                },
+                is_index: manifest.parsed.is_index(),
             }
         })
         .collect()

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::images_of::ImagesOf;
 use super::progress;
+use super::summary::warn_of_signatures;
 use crate::arguments::OutputFlag;
 use crate::commands::registry_flags::{RegistryFlags, hinted, only_one};
 use crate::commands::runtime::{self, CLEAN_UP};
@@ -166,6 +167,7 @@ impl Args {
         let resolved = async {
             let found = source.resolve(image).await?;
             let location = found.location.repository();
+            let whole = found.manifest.digest.clone();
             let root = source.select(location, found.manifest, &self.platforms);
             let root = root.await?;
             let tree = Tree::read(source, location, root.clone()).await?;
@@ -177,6 +179,9 @@ impl Args {
             let mut all = vec![saved(Some(image.clone()), tree)];
             if self.no_referrers {
                 return Ok(all);
+            }
+            if whole != root.digest && source.has_attached(&found.location, &whole).await? {
+                warn_of_signatures(image);
             }
             for attached in source.attached(&found.location, &root).await? {
                 let tag = attached.tag.as_deref();

@@ -17,7 +17,7 @@ use crate::commands::registry_name::{host_of, parse_prefix};
 use crate::commands::size::Size;
 use crate::plural::counted;
 use crate::printer::{Printer, Row};
-use crate::report::note;
+use crate::report::{note, note_failure};
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct CopyFlags {
@@ -27,7 +27,7 @@ pub(crate) struct CopyFlags {
     /// Do not copy signatures and other referrers
     #[arg(long)]
     no_referrers: bool,
-    /// Also look for the blobs of images that are there, which a damaged registry may have lost
+    /// Also read the blobs of images that are there, and send those that the target lost or that are damaged in it
     #[arg(long)]
     check_blobs: bool,
     /// Images at a time
@@ -164,7 +164,11 @@ pub(super) async fn copy(
             lock.insert(&copy.source, copied.digest.clone());
         }
     }
-    let failed = results.iter().filter(|result| result.is_err()).count();
+    for (copy, result) in copies.iter().zip(&results) {
+        if result.as_ref().is_ok_and(|copied| copied.left_signatures) {
+            warn_of_signatures(&copy.source);
+        }
+    }
     let images = copies.iter().zip(&results);
     let images = images.map(|(copy, result)| image_result(copy, result));
     print(
@@ -174,18 +178,36 @@ pub(super) async fn copy(
         output,
         printer,
     )?;
-    let first = results.into_iter().find_map(Result::err);
-    match first {
-        None => Ok((ExitCode::SUCCESS, lock)),
-        Some(error) if copies.len() == 1 => Err(hinted(error)),
-        Some(error) => {
-            let error = hinted(error);
-            Err(error.context(format!(
-                "{failed} of {} images failed, the first",
+    fail(results, copies)?;
+    Ok((ExitCode::SUCCESS, lock))
+}
+
+/// Fails if an image failed. Of several images, each failure is a note of its own.
+fn fail(results: Vec<Result<Copied, outrigger_oci::Error>>, copies: &[Copy]) -> anyhow::Result<()> {
+    let failures = results.into_iter().zip(copies);
+    let failures = failures.filter_map(|(result, copy)| Some((hinted(result.err()?), copy)));
+    let mut failures: Vec<_> = failures.collect();
+    match failures.len() {
+        0 => Ok(()),
+        1 if copies.len() == 1 => Err(failures.remove(0).0),
+        failed => {
+            for (error, copy) in &failures {
+                note_failure(&copy.target.to_string(), error);
+            }
+            Err(anyhow::anyhow!(
+                "{failed} of {} images failed",
                 copies.len()
-            )))
+            ))
         }
     }
+}
+
+/// Warns that a part of an image is not what was signed.
+pub(super) fn warn_of_signatures(image: &Reference) {
+    note(&format!(
+        "warning: {image}: its signatures and other referrers are those of all its platforms together, and were left out; without \
+         --platform they are kept"
+    ));
 }
 
 fn print(
@@ -201,14 +223,19 @@ fn print(
             count => format!("{}, ", counted(count, "chart")),
         };
         let rows: Vec<_> = plugins.charts.into_iter().chain(images).collect();
+        let count = |word| rows.iter().filter(|row| row.result == word).count();
+        let failed = match count("failed") {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        };
+        let unchanged = count("unchanged");
         printer.list(output, &rows)?;
         for failed in &plugins.failed_plugins {
             note(&format!("{}: {}", failed.plugin, failed.reason));
         }
         note(&format!(
-            "{charts}{}, {} unchanged; blobs: {} sent ({}), {} mounted, {} already there",
+            "{charts}{}, {unchanged} unchanged{failed}; blobs: {} sent ({}), {} mounted, {} already there",
             counted(totals.images, "image"),
-            totals.unchanged,
             totals.pushed,
             Size::from(totals.sent),
             totals.mounted,
@@ -250,12 +277,19 @@ impl TransferResult {
     }
 }
 
+/// The row of an image: what is at its target now, or where it should be.
 fn image_result(copy: &Copy, result: &Result<Copied, outrigger_oci::Error>) -> TransferResult {
-    let result = match result {
-        Ok(copied) => Ok((copied.digest.to_string(), copied.unchanged)),
-        Err(error) => Err(error as &dyn std::error::Error),
+    let (target, result) = match result {
+        Ok(copied) => {
+            let digest = copied.digest.to_string();
+            (copied.target.to_string(), Ok((digest, copied.unchanged)))
+        }
+        Err(error) => {
+            let error = error as &dyn std::error::Error;
+            (copy.target.to_string(), Err(error))
+        }
     };
-    TransferResult::new(copy.source.to_string(), copy.target.to_string(), result)
+    TransferResult::new(copy.source.to_string(), target, result)
 }
 
 /// An error with its causes, on one line.
@@ -267,4 +301,46 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use outrigger_oci::Digest;
+
+    use super::*;
+
+    #[test]
+    fn the_target_is_what_was_pushed() {
+        let pinned = format!("r.local/org/web:1@{}", Digest::of(b"index"));
+        let copy = Copy {
+            source: "quay.io/org/web:1".parse().unwrap(),
+            target: pinned.parse().unwrap(),
+        };
+        let digest = Digest::of(b"one platform");
+        let copied = Copied {
+            target: "r.local/org/web:1".parse().unwrap(),
+            digest: digest.clone(),
+            unchanged: false,
+            left_signatures: false,
+        };
+        let row = image_result(&copy, &Ok(copied));
+        assert_eq!(row.target, "r.local/org/web:1");
+        assert_eq!(row.digest, Some(digest.to_string()));
+        let failed = image_result(&copy, &Err(outrigger_oci::Error::Canceled));
+        assert_eq!((failed.target, failed.result), (pinned, "failed"));
+    }
+
+    #[test]
+    fn each_of_several_failures_is_counted() {
+        let copy = |name: &str| Copy {
+            source: name.parse().unwrap(),
+            target: name.parse().unwrap(),
+        };
+        let copies = ["a:1", "b:1", "c:1"].map(copy);
+        let failed = || Err(outrigger_oci::Error::Canceled);
+        let error = fail(vec![failed(), failed(), failed()], &copies).unwrap_err();
+        assert_eq!(error.to_string(), "3 of 3 images failed");
+        let error = fail(vec![failed()], &copies[..1]).unwrap_err();
+        assert_eq!(error.to_string(), "the transfer was canceled");
+    }
 }

@@ -1,6 +1,6 @@
 //! `outrigger image sync`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use outrigger_chart::images::{Confidence, collision, relocate};
@@ -39,6 +39,16 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     let push = &args.push;
     let server = Some(host_of(&push.to));
     let client = push.registries.client(server)?;
+    if let Some(path) = &args.lock {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        anyhow::ensure!(
+            folder.is_none_or(Path::is_dir),
+            "the folder of {} does not exist",
+            path.display()
+        );
+    }
     let found = args
         .images
         .find(&push.registries, server, Confidence::Likely)?;

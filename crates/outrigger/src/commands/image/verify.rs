@@ -24,7 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger image verify --chart ./chart --lock images.lock
   outrigger image verify --chart ./chart --in registry.local:5000
-  outrigger image verify --from-lock images.lock --in registry.local:5000";
+  outrigger image verify --from-lock images.lock --in registry.local:5000 --check-blobs";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// Registry that must have all images and their blobs, at their relocated names
     #[arg(long = "in", value_name = "HOST[:PORT][/PATH]", value_parser = parse_prefix)]
     registry: Option<String>,
+    /// With --in, read all blobs, and compare them with their digests; without, their sizes are compared
+    #[arg(long, requires = "registry")]
+    check_blobs: bool,
     #[command(flatten)]
     registries: RegistryFlags,
     #[command(flatten)]
@@ -80,21 +83,25 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     if let Some(registry) = &args.registry {
         let copies = relocated(&images, registry)?;
         let client = args.registries.client(server)?;
-        findings.extend(runtime::run(async {
-            Ok(check(&client, &copies, &locks).await)
-        })?);
+        let check = Check {
+            client,
+            locks,
+            digests: args.check_blobs,
+        };
+        findings.extend(runtime::run(async { Ok(check.all(&copies).await) })?);
     }
     if findings.is_empty() && args.output.output == Output::Table {
         note(&format!(
-            "{}, none is missing",
-            counted(images.len(), "image")
+            "{}, none is missing{}",
+            counted(images.len(), "image"),
+            args.compared()
         ));
         return Ok(ExitCode::SUCCESS);
     }
     printer.list(args.output.output, &findings)?;
     if args.registry.is_some() && !findings.is_empty() {
         note(
-            "`outrigger image sync --check-blobs` copies what a registry does not have; with --lock, at the locked digests",
+            "hint: `outrigger image sync --check-blobs` sends what is missing or damaged; with --lock, at the locked digests",
         );
     }
     Ok(if findings.is_empty() {
@@ -104,63 +111,93 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Lock files, with their names.
-type Locks = [(String, Lock)];
-
-async fn check(client: &Client, copies: &[Copy], locks: &Locks) -> Vec<Finding> {
-    let checks = copies.iter().map(|copy| async {
-        let moved = check_tag(client, copy, locks).await;
-        let problem = match moved {
-            Ok(None) => {
-                let complete = check_image(client, &copy.target).await;
-                complete.err().map(|error| chain(&error))
+impl Args {
+    /// What was compared to find no problem.
+    fn compared(&self) -> &'static str {
+        match (&self.registry, self.check_blobs) {
+            (None, _) => "",
+            (Some(_), false) => {
+                "; manifests were read, blobs compared by size (--check-blobs reads them, too)"
             }
-            Ok(Some(problem)) => Some(problem),
-            Err(error) => Some(chain(&error)),
-        };
-        problem.map(|problem| Finding {
-            image: copy.source.to_string(),
-            problem,
-        })
-    });
-    let found: Vec<Option<Finding>> = stream::iter(checks.collect::<Vec<_>>())
-        .buffered(4)
-        .collect()
-        .await;
-    found.into_iter().flatten().collect()
-}
-
-/// What is wrong with the tag of an image whose digest is locked.
-async fn check_tag(client: &Client, copy: &Copy, locks: &Locks) -> Result<Option<String>, Error> {
-    let Some(tag) = copy.target.tag() else {
-        return Ok(None);
-    };
-    let tagged = copy.target.repository().with_tag(tag)?;
-    for (path, lock) in locks {
-        let Some(locked) = lock.get(&copy.source) else {
-            continue;
-        };
-        let found = client.manifest(&tagged).await?;
-        if !found.is(locked) {
-            let digest = found.digest;
-            let problem = format!("{tagged} has digest {digest}, but {path} has {locked}");
-            return Ok(Some(problem));
+            (Some(_), true) => "; manifests and blobs were read and compared with their digests",
         }
     }
-    Ok(None)
 }
 
-/// Whether all manifests and blobs of an image are there.
-async fn check_image(client: &Client, image: &Reference) -> Result<(), Error> {
-    let source = Source::Registry(client.clone());
-    let manifest = client.manifest(image).await?;
-    let tree = Tree::read(&source, image.repository(), manifest).await?;
-    for blob in tree.blobs() {
-        if client.blob_size(image.repository(), &blob.digest).await? != Some(blob.size) {
-            return Err(Error::NotFound {
-                what: format!("blob {} of {image}", blob.digest),
-            });
-        }
+/// Lock files, with their names.
+type Locks = Vec<(String, Lock)>;
+
+/// A check of what a registry has.
+struct Check {
+    client: Client,
+    locks: Locks,
+    /// Whether blobs are compared with their digests
+    digests: bool,
+}
+
+impl Check {
+    async fn all(&self, copies: &[Copy]) -> Vec<Finding> {
+        let checks = copies.iter().map(|copy| async {
+            let problem = match self.tag(copy).await {
+                Ok(None) => {
+                    let complete = self.image(&copy.target).await;
+                    complete.err().map(|error| chain(&error))
+                }
+                Ok(Some(problem)) => Some(problem),
+                Err(error) => Some(chain(&error)),
+            };
+            problem.map(|problem| Finding {
+                image: copy.source.to_string(),
+                problem,
+            })
+        });
+        let found: Vec<Option<Finding>> = stream::iter(checks.collect::<Vec<_>>())
+            .buffered(4)
+            .collect()
+            .await;
+        found.into_iter().flatten().collect()
     }
-    Ok(())
+
+    /// What is wrong with the tag of an image whose digest is locked.
+    async fn tag(&self, copy: &Copy) -> Result<Option<String>, Error> {
+        let Some(tag) = copy.target.tag() else {
+            return Ok(None);
+        };
+        let tagged = copy.target.repository().with_tag(tag)?;
+        for (path, lock) in &self.locks {
+            let Some(locked) = lock.get(&copy.source) else {
+                continue;
+            };
+            let found = self.client.manifest(&tagged).await?;
+            if !found.is(locked) {
+                let digest = found.digest;
+                let problem = format!("{tagged} has digest {digest}, but {path} has {locked}");
+                return Ok(Some(problem));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether all manifests and blobs of an image are there.
+    async fn image(&self, image: &Reference) -> Result<(), Error> {
+        let source = Source::Registry(self.client.clone());
+        let manifest = self.client.manifest(image).await?;
+        let repository = image.repository();
+        let tree = Tree::read(&source, repository, manifest).await?;
+        for blob in tree.blobs() {
+            if self.digests {
+                self.client.verify_blob(repository, blob).await?;
+            } else if self
+                .client
+                .reuse_blob(repository, blob, None)
+                .await?
+                .is_none()
+            {
+                return Err(Error::NotFound {
+                    what: format!("blob {} of {image}", blob.digest),
+                });
+            }
+        }
+        Ok(())
+    }
 }
