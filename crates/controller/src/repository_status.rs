@@ -202,7 +202,7 @@ type FetchedIndex = (std::sync::Arc<Index>, String);
 async fn fetch_index(sources: &Sources, repository: &Repository) -> Result<FetchedIndex, Error> {
     let access = sources.access(repository).await?;
     let index = sources.fetcher.index(&repository.spec.url, &access).await;
-    Ok(index?)
+    index.map_err(|error| Error::of_repository(&sources.fetcher, repository, error))
 }
 
 /// The status while the repository has not answered. One that was read before remains Ready.
@@ -246,7 +246,12 @@ fn next_status(
             ConditionUpdate::mark_true(READY, Reason::Read, message)
         }
         Err(error) => {
-            let message = with_hint(error_chain(error), error.hint());
+            // The status is that of the Repository, so its name is known.
+            let cause: &(dyn std::error::Error + 'static) = match error.fetch_error() {
+                Some(cause) => cause,
+                None => error,
+            };
+            let message = with_hint(error_chain(cause), error.hint());
             ConditionUpdate::mark_false(READY, error.reason(), message)
         }
     };

@@ -10,7 +10,8 @@ use outrigger_api::plugin::{Plugin, PluginKind};
 use outrigger_api::reason::Reason;
 use outrigger_api::repository::Repository;
 use outrigger_repository::{
-    Access, Error as FetchError, Fetched, Fetcher, Manifests, Request, Wait, WaitObserver, redacted,
+    Access, Error as FetchError, Fetched, Fetcher, Manifests, Origin, Request, Wait, WaitObserver,
+    redacted,
 };
 
 use crate::observe::{AwaitedInput, ReportAwaited};
@@ -60,6 +61,9 @@ pub(crate) enum Error {
     RepositoryNotFound(String),
     #[error("spec.repo is not set, and no Repository exists to search for chart {0}")]
     NoRepositories(String),
+    /// As Helm names the charts of its repositories.
+    #[error("no Repository has a chart {repository}/{chart}, but {repository} is one")]
+    RepositoryInName { repository: String, chart: String },
     #[error("Secret {namespace}/{name} of Repository {repository} does not exist")]
     SecretNotFound {
         repository: String,
@@ -74,35 +78,100 @@ pub(crate) enum Error {
         #[source]
         source: kube::Error,
     },
+    /// From the URL of a plugin.
     #[error(transparent)]
-    Fetch(#[from] FetchError),
+    Url(FetchError),
+    /// From the mirror of the URL of a plugin.
+    #[error(transparent)]
+    Mirror(FetchError),
+    #[error("failed to fetch from Repository {repository}")]
+    Repository {
+        repository: String,
+        origin: Origin,
+        #[source]
+        source: FetchError,
+    },
+    /// From one of all repositories, for a plugin without a source.
+    #[error("failed to search Repository {repository} for chart {chart}")]
+    Search {
+        repository: String,
+        chart: String,
+        #[source]
+        source: FetchError,
+    },
 }
 
 impl Error {
+    /// The error of a source that is not known as a Repository.
+    fn of_url(fetcher: &Fetcher, url: &str, source: FetchError) -> Self {
+        if fetcher.is_mirrored(url) {
+            Self::Mirror(source)
+        } else {
+            Self::Url(source)
+        }
+    }
+
+    pub(crate) fn of_repository(
+        fetcher: &Fetcher,
+        repository: &Repository,
+        source: FetchError,
+    ) -> Self {
+        let origin = if fetcher.is_mirrored(&repository.spec.url) {
+            Origin::Mirror
+        } else {
+            Origin::Repository
+        };
+        Self::Repository {
+            repository: repository.name_any(),
+            origin,
+            source,
+        }
+    }
+
     /// Whether a Repository is missing. A watch reports when it is created.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::RepositoryNotFound(_) | Self::NoRepositories(_))
     }
 
+    pub(crate) fn fetch_error(&self) -> Option<&FetchError> {
+        match self {
+            Self::Url(error) | Self::Mirror(error) => Some(error),
+            Self::Repository { source, .. } | Self::Search { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::Fetch(error) => error.is_transient(),
             Self::ReadSecret { .. } => true,
-            _ => false,
+            error => error.fetch_error().is_some_and(FetchError::is_transient),
         }
     }
 
     pub(crate) fn reason(&self) -> Reason {
         match self {
             Self::RepositoryNotFound(_) | Self::NoRepositories(_) => Reason::RepositoryMissing,
+            Self::RepositoryInName { .. } => Reason::ChartNotFound,
             Self::SecretNotFound { .. } | Self::ReadSecret { .. } => Reason::CredentialsMissing,
-            Self::Fetch(error) => error.reason(),
+            Self::Url(source)
+            | Self::Mirror(source)
+            | Self::Repository { source, .. }
+            | Self::Search { source, .. } => source.reason(),
         }
     }
 
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Fetch(error) => error.hint(),
+            Self::Url(error) => error.hint_at(Origin::Url),
+            Self::Mirror(error) => error.hint_at(Origin::Mirror),
+            Self::Repository { source, origin, .. } => source.hint_at(*origin),
+            Self::Search { .. } => Some(
+                "repair or remove that Repository, or name another one in spec.repo (--repo NAME)"
+                    .to_owned(),
+            ),
+            Self::RepositoryInName { repository, chart } => Some(format!(
+                "use {chart} as the chart and {repository} as spec.repo: CHART {chart}, --repo {repository}"
+            )),
             _ => None,
         }
     }
@@ -151,32 +220,60 @@ impl Sources {
             let Some(repo) = repo else {
                 return Ok(SourceContent::Manifests(None));
             };
-            let request = self.request(plugin, repo, report).await?;
-            let files = self.fetcher.fetch_manifests(&request).await?;
+            let (request, repository) = self.request(plugin, repo, report).await?;
+            let files = self.fetcher.fetch_manifests(&request).await;
+            let files = files.map_err(|error| self.failed(repo, repository.as_ref(), error))?;
             return Ok(SourceContent::Manifests(Some(files)));
         }
         match repo {
             Some(repo) => {
-                let request = self.request(plugin, repo, report).await?;
-                Ok(SourceContent::Chart(self.fetcher.fetch(&request).await?))
+                let (request, repository) = self.request(plugin, repo, report).await?;
+                let chart = self.fetcher.fetch(&request).await;
+                let chart = chart.map_err(|error| self.failed(repo, repository.as_ref(), error))?;
+                Ok(SourceContent::Chart(chart))
             }
             None => self.search(plugin, report).await.map(SourceContent::Chart),
         }
     }
 
-    /// Fetches from the first repository that has the chart.
+    /// The error of the source of a plugin: a Repository, or a URL.
+    fn failed(&self, repo: &str, repository: Option<&Repository>, error: FetchError) -> Error {
+        match repository {
+            Some(repository) => Error::of_repository(&self.fetcher, repository, error),
+            None => Error::of_url(&self.fetcher, repo, error),
+        }
+    }
+
+    /// Fetches from the first repository that has the chart. One that cannot be read is not skipped: the chart of a later
+    /// one may be another.
     async fn search(&self, plugin: &Plugin, report: ReportAwaited<'_>) -> Result<Fetched, Error> {
-        let mut not_found = Error::NoRepositories(plugin.chart_name().to_owned());
+        let chart = plugin.chart_name();
+        let mut not_found = Error::NoRepositories(chart.to_owned());
         for repository in self.repositories.by_priority() {
             let request = self
                 .request_for_repository(plugin, &repository, report)
                 .await?;
             match self.fetcher.fetch(&request).await {
-                Err(error @ FetchError::NotFound { .. }) => not_found = error.into(),
-                result => return Ok(result?),
+                Err(error @ FetchError::NotFound { .. }) => not_found = Error::Url(error),
+                Err(source) => {
+                    return Err(Error::Search {
+                        repository: repository.name_any(),
+                        chart: chart.to_owned(),
+                        source,
+                    });
+                }
+                Ok(fetched) => return Ok(fetched),
             }
         }
-        Err(not_found)
+        match chart.split_once('/') {
+            Some((repository, chart)) if self.repositories.find(repository).is_some() => {
+                Err(Error::RepositoryInName {
+                    repository: repository.to_owned(),
+                    chart: chart.to_owned(),
+                })
+            }
+            _ => Err(not_found),
+        }
     }
 
     async fn request(
@@ -184,21 +281,21 @@ impl Sources {
         plugin: &Plugin,
         repo: &str,
         report: ReportAwaited<'_>,
-    ) -> Result<Request, Error> {
+    ) -> Result<(Request, Option<Repository>), Error> {
         let is_name = !repo.contains("://") && !repo.starts_with(['/', '.']);
         if is_name {
             let repository = self.repositories.find(repo);
             let repository =
                 repository.ok_or_else(|| Error::RepositoryNotFound(repo.to_owned()))?;
-            return self
-                .request_for_repository(plugin, &repository, report)
-                .await;
+            let request = self.request_for_repository(plugin, &repository, report);
+            return Ok((request.await?, Some(repository)));
         }
         let observer = observe(redacted(repo), report);
-        Ok(Request {
+        let request = Request {
             observer,
             ..Self::build_request(plugin, repo, Access::default())
-        })
+        };
+        Ok((request, None))
     }
 
     async fn request_for_repository(

@@ -250,7 +250,7 @@ impl Client {
             http1_only: true,
         };
         let url = registry.to_owned();
-        let invalid = |source| RequestError::InvalidCertificates { url, source };
+        let invalid = |source| RequestError::invalid_certificates(url, source);
         let client = built.build(&key.0).map_err(invalid)?;
         clients.insert(key, client.clone());
         Ok(client)

@@ -1,6 +1,7 @@
 //! Credentials of Docker: `config.json` and credential helpers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -34,6 +35,9 @@ pub struct DockerConfig {
     /// The file, for messages
     #[serde(skip)]
     path: PathBuf,
+    /// The only registries that get credentials; `None`: all.
+    #[serde(skip)]
+    only: Option<BTreeSet<String>>,
 }
 
 #[derive(Clone, Default, Deserialize)]
@@ -60,12 +64,12 @@ struct HelperAnswer {
 }
 
 impl DockerConfig {
-    /// Reads `config.json` of `DOCKER_CONFIG`, or that of the user. A missing file has no credentials.
+    /// Reads the file of `REGISTRY_AUTH_FILE`, else `config.json` of `DOCKER_CONFIG`, else that of the user. A missing file
+    /// has no credentials.
     pub fn load() -> Result<Self, Error> {
-        let folder = std::env::var_os("DOCKER_CONFIG").map(PathBuf::from);
-        let folder = folder.or_else(|| Some(std::env::home_dir()?.join(".docker")));
-        match folder {
-            Some(folder) => Self::read(&folder.join("config.json")),
+        let variable = |name: &str| std::env::var_os(name);
+        match path_of(variable, std::env::home_dir()) {
+            Some(path) => Self::read(&path),
             None => Ok(Self::default()),
         }
     }
@@ -93,8 +97,22 @@ impl DockerConfig {
         })
     }
 
+    /// The same configuration for some registries only, such as those that the operator chose, not the author of a chart.
+    #[must_use]
+    pub fn only_for(mut self, registries: BTreeSet<String>) -> Self {
+        self.only = Some(registries);
+        self
+    }
+
     /// The credentials for a registry. Runs a credential helper, so it blocks.
     pub fn credentials(&self, registry: &str) -> Result<Option<Credentials>, Error> {
+        if self
+            .only
+            .as_ref()
+            .is_some_and(|only| !only.contains(registry))
+        {
+            return Ok(None);
+        }
         let key = if registry == DOCKER_HUB {
             HUB_KEY
         } else {
@@ -152,6 +170,18 @@ fn basic(username: &str, password: &str) -> Credentials {
         username: username.to_owned(),
         password: Secret::new(password),
     }
+}
+
+/// The file with credentials, by the environment and the home folder of the user.
+fn path_of(variable: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Option<PathBuf> {
+    let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+    // It names a file, which is more specific than a folder.
+    if let Some(file) = variable("REGISTRY_AUTH_FILE") {
+        return Some(file.into());
+    }
+    let folder = variable("DOCKER_CONFIG").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(home?.join(".docker")));
+    Some(folder?.join("config.json"))
 }
 
 /// The host of a key, which may be a URL.
@@ -254,6 +284,35 @@ mod tests {
             assert_eq!(user(none), "", "{none}");
         }
         assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn credentials_can_be_for_some_registries_only() {
+        let text = r#"{"auths": {"a.local": {"auth": "YW5uOmh1bnRlcjI="}, "b.local": {"auth": "YW5uOmh1bnRlcjI="}},
+            "credsStore": "does-not-exist"}"#;
+        let config: DockerConfig = serde_json::from_str(text).unwrap();
+        let config = config.only_for(BTreeSet::from(["a.local".to_owned()]));
+        // The helper is not even run.
+        assert_eq!(config.credentials("b.local").unwrap(), None);
+        assert!(config.credentials("a.local").is_err());
+    }
+
+    #[test]
+    fn the_most_specific_variable_names_the_file() {
+        let path = |variables: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            path_of(variable, Some("/home/ann".into())).unwrap()
+        };
+        let (file, docker) = (("REGISTRY_AUTH_FILE", "/a.json"), ("DOCKER_CONFIG", "/d"));
+        assert_eq!(path(&[file, docker]), Path::new("/a.json"));
+        assert_eq!(path(&[docker]), Path::new("/d/config.json"));
+        let empty = ("DOCKER_CONFIG", "");
+        let of_home = Path::new("/home/ann/.docker/config.json");
+        assert_eq!(path(&[empty]), of_home);
+        assert_eq!(path(&[]), of_home);
     }
 
     #[test]

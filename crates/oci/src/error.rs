@@ -121,6 +121,15 @@ pub enum Error {
     DockerConfig { path: PathBuf, reason: String },
     #[error("the credential helper {program} failed: {reason}")]
     CredentialHelper { program: String, reason: String },
+    #[error("failed to pull {image}; {}", tried(mirrors))]
+    Mirrors {
+        image: String,
+        /// The images of the mirrors, and why they could not be pulled
+        mirrors: Vec<(String, Self)>,
+        /// Why it could not be pulled from its own registry; that of the last mirror if that is not tried
+        #[source]
+        source: Box<Self>,
+    },
     #[error("the transfer was canceled")]
     Canceled,
 }
@@ -133,7 +142,46 @@ fn detail(message: &str) -> String {
     }
 }
 
+/// How to pass credentials, also those of clients other than Docker.
+pub const LOG_IN: &str = "log in with `docker login`, or pass --username and --password-stdin, or --authfile FILE: that of helm is \
+    ~/.config/helm/registry/config.json, that of podman and skopeo $XDG_RUNTIME_DIR/containers/auth.json";
+
+/// The server of a URL, as `--plain-http` names it.
+fn server_of(url: &str) -> &str {
+    let (_, rest) = url.split_once("://").unwrap_or(("", url));
+    rest.split('/').next().unwrap_or(rest)
+}
+
+/// The mirrors that were tried, and why each failed.
+fn tried(mirrors: &[(String, Error)]) -> String {
+    let reason = |(image, error): &(String, Error)| {
+        let mut text = format!("mirror {image}: {error}");
+        let mut cause = std::error::Error::source(error);
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
+    };
+    let reasons: Vec<String> = mirrors.iter().map(reason).collect();
+    reasons.join("; ")
+}
+
 impl Error {
+    /// The error that matters most: among those of mirrors, the first that is not just a missing image.
+    pub fn cause(&self) -> &Self {
+        match self {
+            Self::Mirrors {
+                mirrors, source, ..
+            } => {
+                let mut errors = mirrors.iter().map(|(_, error)| error);
+                let found = errors.find(|error| !error.is_not_found());
+                found.unwrap_or(source).cause()
+            }
+            error => error,
+        }
+    }
+
     pub(crate) fn io(path: &std::path::Path, source: std::io::Error) -> Self {
         Self::Io {
             path: path.to_owned(),
@@ -160,12 +208,18 @@ impl Error {
         match self {
             Self::Request(error) => error.is_transient(),
             Self::Transfer { source, .. } | Self::Image { source, .. } => source.is_transient(),
+            Self::Mirrors {
+                mirrors, source, ..
+            } => source.is_transient() || mirrors.iter().any(|(_, error)| error.is_transient()),
             _ => false,
         }
     }
 
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound { .. })
+        match self {
+            Self::Mirrors { source, .. } => source.is_not_found(),
+            error => matches!(error, Self::NotFound { .. }),
+        }
     }
 
     /// Whether the registry refuses access with these credentials, or without any.
@@ -182,10 +236,9 @@ impl Error {
             Self::ForeignRealm { realm, .. } => {
                 return Some(format!("allow it with --token-realm {realm}"));
             }
-            Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => {
-                "log in with `docker login`, or pass --username and --password-stdin, or --authfile with a config.json"
-            }
+            Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => LOG_IN,
             Self::Request(error) => return Some(request_hint(error)),
+            Self::Mirrors { .. } => return self.cause().hint(),
             Self::LocalRedirect { .. } => "allow it with --allow-local-redirects",
             Self::DigestMismatch { .. } | Self::SizeMismatch { .. } => {
                 "the content is damaged where it is read, or was changed on its way; it was not stored"
@@ -208,20 +261,20 @@ impl Error {
 
 /// What a user can do about a request that got no response.
 fn request_hint(error: &RequestError) -> String {
+    if let Some(hint) = error.tls_hint() {
+        return hint.to_owned();
+    }
     let (url, source) = match error {
-        RequestError::UntrustedCertificate { reason, .. } if is_other_name(reason) => {
-            return "use the name that the certificate of the registry is for".to_owned();
-        }
         RequestError::UntrustedCertificate { .. } => {
             return "pass a private certificate authority with --ca-file".to_owned();
         }
-        RequestError::InvalidCertificates { .. } => {
+        RequestError::KeyMismatch { .. } | RequestError::InvalidCertificates { .. } => {
             return "check that --key-file has the key of --cert-file, and that both are PEM"
                 .to_owned();
         }
         RequestError::Unreachable { url, source } => (url, source),
     };
-    let host = host_of(url);
+    let host = server_of(url);
     match source {
         TransportError::Server { status: 429 } => {
             "it accepts no more requests for now; try again later, or log in for a higher limit"
@@ -233,14 +286,10 @@ fn request_hint(error: &RequestError) -> String {
         TransportError::NoTls => {
             format!("--plain-http {host} reaches a registry over plain HTTP")
         }
-        TransportError::Failed(reason) if wants_certificate(reason) => {
-            "the registry wants a client certificate: pass it with --cert-file and --key-file"
+        TransportError::OnlyTls => format!("leave out --plain-http {host}"),
+        TransportError::ClientCertificate { .. } => {
+            "pass a client certificate that the server trusts with --cert-file and --key-file"
                 .to_owned()
-        }
-        TransportError::Failed(reason)
-            if url.starts_with("http://") && reason.contains("invalid HTTP version") =>
-        {
-            format!("{host} may serve HTTPS: leave --plain-http {host} out")
         }
         _ if url.starts_with("http://") => {
             "check the host, whether it serves plain HTTP, and whether a proxy or a firewall blocks it"
@@ -250,24 +299,6 @@ fn request_hint(error: &RequestError) -> String {
             "check the host, whether it serves HTTPS (else --plain-http {host}), and whether a proxy or a firewall blocks it"
         ),
     }
-}
-
-/// The host of a URL, with its port.
-fn host_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.split('/').next().unwrap_or(rest)
-}
-
-/// Whether TLS failed because the certificate is for another host.
-fn is_other_name(reason: &str) -> bool {
-    reason.contains("not valid for name") || reason.contains("NotValidForName")
-}
-
-/// Whether a server ended the handshake because the client has no certificate, or one that it does not trust.
-fn wants_certificate(reason: &str) -> bool {
-    ["CertificateRequired", "BadCertificate", "UnknownCA"]
-        .iter()
-        .any(|alert| reason.contains(alert))
 }
 
 #[cfg(test)]
@@ -287,16 +318,7 @@ mod tests {
     fn hints_name_the_flag_that_helps_and_the_port() {
         let tls = "https://r.local:5000/v2/";
         check(tls, "connection refused", "else --plain-http r.local:5000)");
-        let alert = "received fatal alert: BadCertificate";
-        check(tls, alert, "--cert-file");
-        check(
-            tls,
-            "received fatal alert: CertificateRequired",
-            "--cert-file",
-        );
         let plain = "http://r.local:5000/v2/";
-        let tls_answer = "invalid HTTP version parsed";
-        check(plain, tls_answer, "leave --plain-http r.local:5000 out");
         check(plain, "connection refused", "whether it serves plain HTTP");
         let hint = |reason: &str| {
             let (url, reason) = (tls.to_owned(), reason.to_owned());
@@ -304,7 +326,7 @@ mod tests {
             Error::Request(error).hint().unwrap()
         };
         let other = "invalid peer certificate: certificate not valid for name \"a\"";
-        assert!(hint(other).contains("the name"));
+        assert!(hint(other).contains("a name that the certificate has"));
         let unknown = "invalid peer certificate: UnknownIssuer";
         assert!(hint(unknown).contains("--ca-file"));
     }
@@ -317,7 +339,41 @@ mod tests {
             error.hint().unwrap()
         };
         assert!(hint(TransportError::Timeout).contains("check the host"));
+        let alert = "CertificateRequired";
+        let certificate = hint(TransportError::ClientCertificate { alert });
+        assert!(certificate.contains("--cert-file"), "{certificate}");
+        let only_tls = hint(TransportError::OnlyTls);
+        assert!(
+            only_tls.contains("leave out --plain-http r.local"),
+            "{only_tls}"
+        );
+        assert!(hint(TransportError::NoTls).starts_with("--plain-http r.local "));
         assert!(hint(TransportError::Server { status: 500 }).contains("its log says why"));
         assert!(hint(TransportError::Server { status: 429 }).contains("try again later"));
+    }
+
+    #[test]
+    fn errors_name_the_mirrors_that_were_tried() {
+        let missing = |what: &str| Error::NotFound {
+            what: what.to_owned(),
+        };
+        let (registry, repository) = ("r.local".to_owned(), "web".to_owned());
+        let denied = Error::CredentialsRequired {
+            registry,
+            repository,
+        };
+        let error = Error::Mirrors {
+            image: "quay.io/org/web:1".to_owned(),
+            mirrors: vec![
+                ("a.local/web:1".to_owned(), missing("a.local/web:1")),
+                ("r.local/web:1".to_owned(), denied),
+            ],
+            source: Box::new(missing("quay.io/org/web:1")),
+        };
+        assert_eq!(
+            error.to_string(),
+            "failed to pull quay.io/org/web:1; mirror a.local/web:1: a.local/web:1 does not exist; mirror r.local/web:1: r.local requires credentials for web"
+        );
+        assert!(error.hint().unwrap().contains("--authfile"));
     }
 }

@@ -42,7 +42,7 @@ pub use client::Client;
 pub use copy::{Attached, Copied, Copier, Copy, CopyOptions, Progress, Source, Totals, Tree};
 pub use digest::{Algorithm, Digest, Hasher, InvalidDigest};
 pub use docker_config::{DockerConfig, IDENTITY_TOKEN};
-pub use error::Error;
+pub use error::{Error, LOG_IN};
 pub use helm::{
     HELM_CHART, HELM_CONFIG, HELM_PROVENANCE, chart_layer, chart_manifest, tag_of_version,
     version_of_tag,

@@ -16,25 +16,32 @@ pub struct Mirrors {
 struct Rule {
     prefix: String,
     target: String,
+    /// Whether the names of registries are left out, for a rule for all of them
+    is_flat: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a mirror rule; use HOST[/PATH]=HOST[/PATH], or *=HOST[/PATH] for all registries"
+    "{0:?} is not a mirror rule; use HOST[/PATH]=HOST[/PATH], *=HOST[/PATH] for all registries, or *=HOST[/PATH]/* to leave out their names"
 )]
 pub struct InvalidMirror(String);
 
 impl Mirrors {
-    /// Adds `PREFIX=TARGET`. `*` as the prefix stands for all registries, whose names become part of the path.
+    /// Adds `PREFIX=TARGET`. `*` as the prefix stands for all registries, whose names become part of the path, except if the
+    /// target ends with `/*`. Then two registries may have images of one name, so a user has to ask for it.
     pub fn add(&mut self, rule: &str) -> Result<(), InvalidMirror> {
         let invalid = || InvalidMirror(rule.to_owned());
         let (prefix, target) = rule.split_once('=').ok_or_else(invalid)?;
+        let flat = target.strip_suffix("/*").filter(|_| prefix == "*");
+        let is_flat = flat.is_some();
+        let target = flat.unwrap_or(target);
         if (prefix != "*" && !is_prefix(prefix)) || !is_prefix(target) {
             return Err(invalid());
         }
         self.rules.push(Rule {
             prefix: canonical(prefix),
             target: canonical(target),
+            is_flat,
         });
         self.rules
             .sort_by_key(|rule| std::cmp::Reverse(rule.specificity()));
@@ -76,7 +83,13 @@ impl Rule {
             let host = name.split('/').next().unwrap_or_default();
             let path = &name[host.len()..];
             let is_own = name.starts_with(&format!("{}/", self.target));
-            return (!is_own).then(|| format!("{}/{}{path}", self.target, path_of_host(host)));
+            if is_own {
+                return None;
+            }
+            if self.is_flat {
+                return Some(format!("{}{path}", self.target));
+            }
+            return Some(format!("{}/{}{path}", self.target, path_of_host(host)));
         }
         let rest = name.strip_prefix(&self.prefix)?;
         (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", self.target))
@@ -148,6 +161,20 @@ mod tests {
             candidates(&["*=r.local:5000"], true, "r.local:5000/a:1"),
             ["r.local:5000/a:1"]
         );
+    }
+
+    #[test]
+    fn a_rule_for_all_registries_can_leave_out_their_names() {
+        for (image, path) in [
+            ("nginx:1", "library/nginx:1"),
+            ("quay.io/org/web:2", "org/web:2"),
+        ] {
+            let mirrored = [format!("r.local:5000/m/{path}")];
+            assert_eq!(candidates(&["*=r.local:5000/m/*"], true, image), mirrored);
+        }
+        let own = "r.local:5000/m/org/web:1";
+        assert_eq!(candidates(&["*=r.local:5000/m/*"], true, own), [own]);
+        assert!(Mirrors::default().add("quay.io=r.local/*").is_err());
     }
 
     #[test]

@@ -24,17 +24,29 @@ impl Client {
     /// Finds the manifest of an image: in its mirrors first, then in its registry.
     pub async fn resolve(&self, image: &Reference) -> Result<Resolved, Error> {
         let candidates = self.candidates(image)?;
+        let mut mirrors = Vec::new();
         let mut last = None;
         for location in candidates {
             match self.manifest(&location).await {
                 Ok(manifest) => return Ok(Resolved { location, manifest }),
+                Err(error) if location == *image => last = Some(error),
                 Err(error) => {
                     tracing::debug!("{location}: {error}");
-                    last = Some(error);
+                    mirrors.push((location.to_string(), error));
                 }
             }
         }
-        Err(last.unwrap_or_else(|| not_found(image)))
+        // With mirrors only, the last of them decides, as the registry itself does otherwise.
+        let last = last.or_else(|| Some(mirrors.pop()?.1));
+        let last = last.unwrap_or_else(|| not_found(image));
+        if mirrors.is_empty() {
+            return Err(last);
+        }
+        Err(Error::Mirrors {
+            image: image.to_string(),
+            mirrors,
+            source: Box::new(last),
+        })
     }
 
     /// Whether the registry of a repository answers.

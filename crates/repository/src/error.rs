@@ -8,7 +8,7 @@ use outrigger_api::reason::Reason;
 use outrigger_chart::load;
 use outrigger_chart::load::archive::MAX_TOTAL;
 use outrigger_oci::Error as OciError;
-use outrigger_transport::{RedirectError, RequestError};
+use outrigger_transport::{RedirectError, RequestError, TransportError};
 
 use crate::local::{MAX_DEPTH, MAX_ENTRIES};
 
@@ -110,11 +110,48 @@ pub enum Error {
     },
 }
 
-const SECRET: &str =
-    "create a Repository with a secretRef to a Secret with username and password, or token";
+/// Where a source is configured. Its credentials and certificate authorities belong there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The URL in a Plugin
+    Url,
+    /// A Repository, which may have a Secret
+    Repository,
+    /// A mirror of the command line
+    Mirror,
+}
 
-const CA_IN_SECRET: &str =
-    "add a private certificate authority as ca.crt to the Secret of the Repository";
+impl Origin {
+    /// What to do if a server requires credentials, or rejects those that it got.
+    fn credentials(self) -> &'static str {
+        match self {
+            Self::Url => {
+                "create a Repository with a secretRef to a Secret with username and password, or token, and set spec.repo to its name instead of a URL"
+            }
+            Self::Repository => {
+                "check the Secret that spec.secretRef of the Repository names: it needs valid username and password, or token"
+            }
+            Self::Mirror => {
+                "pass the credentials of mirrors to outrigger up or serve with --authfile, in the format of Docker's config.json"
+            }
+        }
+    }
+
+    /// What to do if the certificate of a server is not trusted.
+    fn authorities(self) -> &'static str {
+        match self {
+            Self::Url => {
+                "for a private certificate authority, create a Repository with a secretRef to a Secret with ca.crt, and set spec.repo to its name instead of a URL"
+            }
+            Self::Repository => {
+                "check ca.crt in the Secret that spec.secretRef of the Repository names: it has private certificate authorities"
+            }
+            Self::Mirror => {
+                "pass the certificate authorities of mirrors to outrigger up or serve with --ca-file"
+            }
+        }
+    }
+}
 
 const ALLOW_LOCAL: &str = "outrigger serve --allow-local-addresses allows servers on its node";
 
@@ -180,16 +217,21 @@ impl Error {
         }
     }
 
-    /// Advice for those who write a Repository or a Plugin. That for a command line depends on its flags.
+    /// Advice for those who write a Plugin with a URL. That for a command line depends on its flags.
     pub fn hint(&self) -> Option<String> {
+        self.hint_at(Origin::Url)
+    }
+
+    /// Advice for those who configure the source.
+    pub fn hint_at(&self, origin: Origin) -> Option<String> {
         let text = match self {
-            Self::Oci { source, .. } if matches!(**source, OciError::LocalRedirect { .. }) => {
-                ALLOW_LOCAL
-            }
-            Self::Oci { source, .. } => match **source {
-                OciError::Unauthorized { .. } | OciError::CredentialsRequired { .. } => SECRET,
-                OciError::Request(RequestError::UntrustedCertificate { .. }) => CA_IN_SECRET,
-                _ => return source.hint(),
+            Self::Oci { source, .. } => match source.cause() {
+                OciError::LocalRedirect { .. } => ALLOW_LOCAL,
+                OciError::Request(error) => return request_hint(error, origin),
+                OciError::Unauthorized { .. } | OciError::CredentialsRequired { .. } => {
+                    origin.credentials()
+                }
+                cause => return cause.hint(),
             },
             Self::Docker { source, .. } => return source.hint(),
             Self::PlainCredentials { host, .. } => {
@@ -206,11 +248,8 @@ impl Error {
                 "outrigger serve --allow-files DIR allows the charts in a directory"
             }
             Self::AddressNotAllowed { .. } => ALLOW_LOCAL,
-            Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => SECRET,
-            Self::Request(RequestError::Unreachable { .. }) => {
-                "check the URL, and whether a proxy or a firewall blocks it"
-            }
-            Self::Request(RequestError::UntrustedCertificate { .. }) => CA_IN_SECRET,
+            Self::Unauthorized { .. } | Self::CredentialsRequired { .. } => origin.credentials(),
+            Self::Request(error) => return request_hint(error, origin),
             Self::InvalidRange { .. } => {
                 "use a version such as \"1.2.3\", or a range such as \"^1.2\" or \">=1.2, <2\""
             }
@@ -218,24 +257,48 @@ impl Error {
                 "check the URL; below that of a repository there is an index.yaml"
             }
             Self::InvalidIndex { .. } => "check whether it is the URL of a chart repository",
-            Self::Shared(error) => return error.hint(),
+            Self::Shared(error) => return error.hint_at(origin),
             _ => return None,
         };
         Some(text.to_owned())
     }
 }
 
+fn request_hint(error: &RequestError, origin: Origin) -> Option<String> {
+    if let Some(hint) = error.tls_hint() {
+        return Some(hint.to_owned());
+    }
+    let text = match error {
+        RequestError::Unreachable { source, .. } => match source {
+            TransportError::ClientCertificate { .. } => {
+                "create a Repository with a secretRef to a Secret with tls.crt and tls.key, a client certificate that the server trusts"
+            }
+            TransportError::NoTls => "use http://, or --plain-http for an oci:// registry",
+            TransportError::OnlyTls => "use https://, or leave out --plain-http for this server",
+            _ => "check the URL, and whether a proxy or a firewall blocks it",
+        },
+        RequestError::UntrustedCertificate { .. } => origin.authorities(),
+        RequestError::KeyMismatch { .. } => {
+            "tls.crt and tls.key of the Secret have to be of one pair"
+        }
+        RequestError::InvalidCertificates { .. } => return None,
+    };
+    Some(text.to_owned())
+}
+
 fn request_reason(error: &RequestError) -> Reason {
     match error {
         RequestError::Unreachable { .. } => Reason::Unreachable,
         RequestError::UntrustedCertificate { .. } => Reason::UntrustedCertificate,
-        RequestError::InvalidCertificates { .. } => Reason::InvalidCertificates,
+        RequestError::KeyMismatch { .. } | RequestError::InvalidCertificates { .. } => {
+            Reason::InvalidCertificates
+        }
     }
 }
 
 fn oci_reason(error: &OciError) -> Reason {
     use OciError as Oci;
-    match error {
+    match error.cause() {
         Oci::Request(error) => request_reason(error),
         Oci::Unauthorized { .. } | Oci::CredentialsRequired { .. } | Oci::ForeignRealm { .. } => {
             Reason::Unauthorized

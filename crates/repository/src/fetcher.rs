@@ -305,6 +305,18 @@ impl Fetcher {
         }
     }
 
+    /// Whether a source is fetched from a mirror, at first.
+    pub fn is_mirrored(&self, repo: &str) -> bool {
+        let options = &self.shared.options;
+        if options.chart_mirrors.apply(repo).is_some() {
+            return true;
+        }
+        match Source::parse(repo, &options.base) {
+            Ok(Source::Oci(source)) => oci::is_mirrored(options, &source),
+            _ => false,
+        }
+    }
+
     /// The request at the mirror of its repository, which does not get the credentials of the repository.
     fn mirrored(&self, request: &Request) -> Request {
         match self.shared.options.chart_mirrors.apply(&request.repo) {

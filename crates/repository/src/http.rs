@@ -196,10 +196,7 @@ impl Http {
         }
         let client = self
             .build(&tls)
-            .map_err(|source| RequestError::InvalidCertificates {
-                url: redact(url),
-                source,
-            })?;
+            .map_err(|source| RequestError::invalid_certificates(redact(url), source))?;
         if clients.len() == MAX_CLIENTS {
             clients.remove(0);
         }

@@ -31,7 +31,7 @@ mod unpack;
 mod wait;
 
 pub use access::Access;
-pub use error::{Error, Limit};
+pub use error::{Error, Limit, Origin};
 pub use fetcher::Fetcher;
 pub use index::{Entry, Index};
 pub use logins::server_of;

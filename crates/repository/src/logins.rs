@@ -38,13 +38,16 @@ impl Logins {
     /// The request with the credentials that are known for its server. Registries ask for those of Docker themselves.
     pub(crate) fn apply(&self, options: &Options, mut request: Request) -> Result<Request, Error> {
         let access = &mut request.access;
+        let server = server_of(&request.repo);
+        let login = server.as_ref().and_then(|name| options.logins.get(name));
         if access.tls.ca.is_none() {
-            access.tls.ca.clone_from(&options.ca);
+            let of_server = login.and_then(|login| login.tls.ca.clone());
+            access.tls.ca = of_server.or_else(|| options.ca.clone());
         }
-        let Some(server) = server_of(&request.repo) else {
+        let Some(server) = server else {
             return Ok(request);
         };
-        if let Some(login) = options.logins.get(&server) {
+        if let Some(login) = login {
             if access.tls.client.is_none() {
                 access.tls.client.clone_from(&login.tls.client);
             }
@@ -219,6 +222,30 @@ mod tests {
         }
         options.plain_http.insert("charts.local:8080".to_owned());
         assert!(apply(&options, "http://charts.local:8080/x").unwrap());
+    }
+
+    #[test]
+    fn the_authorities_of_a_login_are_trusted_for_its_server_only() {
+        let mut login = login();
+        login.tls.ca = Some(b"site".to_vec());
+        let mut options = Options::default();
+        options.logins.insert("charts.local".to_owned(), login);
+        let ca = |options: &Options, repo: &str, own: Option<&[u8]>| {
+            let mut request = Request {
+                repo: repo.to_owned(),
+                ..Request::default()
+            };
+            request.access.tls.ca = own.map(<[u8]>::to_vec);
+            let applied = Logins::default().apply(options, request).unwrap();
+            applied.access.tls.ca
+        };
+        let (mirror, other) = ("oci://charts.local/x", "https://other.local");
+        assert_eq!(ca(&options, mirror, None).as_deref(), Some(&b"site"[..]));
+        assert_eq!(ca(&options, other, None), None);
+        let own = ca(&options, mirror, Some(b"own"));
+        assert_eq!(own.as_deref(), Some(&b"own"[..]));
+        options.ca = Some(b"all".to_vec());
+        assert_eq!(ca(&options, other, None).as_deref(), Some(&b"all"[..]));
     }
 
     #[tokio::test]

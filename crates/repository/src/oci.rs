@@ -116,6 +116,13 @@ impl OciClients {
         let ca = options.ca.clone();
         let others = Tls { ca, client: None };
         settings.tls.insert(String::new(), others);
+        for (server, login) in &options.logins {
+            let ca = login.tls.ca.as_ref().or(options.ca.as_ref());
+            let ca = ca.cloned();
+            settings
+                .tls
+                .insert(server.clone(), Tls { ca, client: None });
+        }
         settings.tls.insert(registry.to_owned(), access.tls.clone());
         if let Some(credentials) = &access.credentials {
             settings
@@ -149,6 +156,18 @@ pub(crate) async fn ping(
     check_registry(options, &repository)?;
     let client = clients.get(options, repository.registry(), access);
     client.ping(&repository).await.map_err(failed)
+}
+
+/// Whether the registry of a source has a mirror.
+pub(crate) fn is_mirrored(options: &Options, source: &OciSource) -> bool {
+    let repository = source
+        .repository("")
+        .or_else(|_| source.repository("chart"));
+    let image = repository.and_then(|repository| Ok(repository.with_tag("latest")?));
+    let candidates = |image| options.image_mirrors.candidates(&image);
+    image.is_ok_and(|image| {
+        candidates(image.clone()).is_ok_and(|found| found.first() != Some(&image))
+    })
 }
 
 /// Refuses a registry on the node. Names are checked when they are resolved, and redirects by the client.

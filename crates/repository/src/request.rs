@@ -45,7 +45,7 @@ pub struct Options {
     pub image_mirrors: Mirrors,
     /// Mirrors of chart repositories
     pub chart_mirrors: ChartMirrors,
-    /// Credentials and client certificates by server, `HOST[:PORT]`, of requests without their own
+    /// Credentials, client certificates and trusted authorities by server, `HOST[:PORT]`, of requests without their own
     pub logins: BTreeMap<String, Access>,
     /// Credentials of Docker, for servers that require some and have none of the above
     pub docker: DockerConfig,

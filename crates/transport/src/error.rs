@@ -21,6 +21,12 @@ pub enum TransportError {
     Server { status: u16 },
     #[error("the server does not speak TLS")]
     NoTls,
+    #[error("the server speaks TLS, not plain HTTP")]
+    OnlyTls,
+    #[error(
+        "the server does not accept the client without a client certificate that it trusts ({alert})"
+    )]
+    ClientCertificate { alert: &'static str },
     #[error("{0}")]
     Failed(String),
 }
@@ -30,6 +36,10 @@ impl TransportError {
         let reason = root_cause(error);
         if NOT_TLS.iter().any(|sign| reason.contains(sign)) {
             Self::NoTls
+        } else if reason.contains(NOT_HTTP) {
+            Self::OnlyTls
+        } else if let Some(alert) = client_certificate_alert(&reason) {
+            Self::ClientCertificate { alert }
         } else if error.is_timeout() {
             Self::Timeout
         } else if error.is_body() || error.is_decode() || reason.contains("connection closed") {
@@ -51,6 +61,8 @@ pub enum RequestError {
     },
     #[error("TLS verification of {url} failed: {reason}")]
     UntrustedCertificate { url: String, reason: String },
+    #[error("the client certificate for {url} does not belong to its key")]
+    KeyMismatch { url: String },
     #[error("the certificates for {url} are invalid")]
     InvalidCertificates {
         url: String,
@@ -70,6 +82,28 @@ impl RequestError {
         Self::unreachable(url, TransportError::from_request(error, received))
     }
 
+    /// Classifies the error of a client that was built with certificates for a URL or a host.
+    pub fn invalid_certificates(url: String, source: reqwest::Error) -> Self {
+        if root_cause(&source).contains("KeyMismatch") {
+            Self::KeyMismatch { url }
+        } else {
+            Self::InvalidCertificates { url, source }
+        }
+    }
+
+    /// Advice that does not depend on where certificates are configured.
+    pub fn tls_hint(&self) -> Option<&'static str> {
+        match self {
+            Self::UntrustedCertificate { reason, .. } if reason.contains("not valid for name") => {
+                Some("use a name that the certificate has, or a certificate that has this name")
+            }
+            Self::UntrustedCertificate { reason, .. } if reason.contains("expired") => {
+                Some("renew the certificate of the server, or check the clock of this machine")
+            }
+            _ => None,
+        }
+    }
+
     pub fn unreachable(url: &Url, source: TransportError) -> Self {
         let url = redact(url);
         Self::Unreachable { url, source }
@@ -79,8 +113,15 @@ impl RequestError {
     pub fn is_transient(&self) -> bool {
         match self {
             // It would say the same again.
-            Self::Unreachable { source, .. } => !matches!(source, TransportError::NoTls),
-            Self::UntrustedCertificate { .. } | Self::InvalidCertificates { .. } => false,
+            Self::Unreachable { source, .. } => !matches!(
+                source,
+                TransportError::NoTls
+                    | TransportError::OnlyTls
+                    | TransportError::ClientCertificate { .. }
+            ),
+            Self::UntrustedCertificate { .. }
+            | Self::KeyMismatch { .. }
+            | Self::InvalidCertificates { .. } => false,
         }
     }
 
@@ -107,6 +148,25 @@ fn root_cause(error: &reqwest::Error) -> String {
 /// What the TLS library says about an answer that is plain HTTP.
 const NOT_TLS: [&str; 2] = ["InvalidContentType", "InvalidMessage"];
 
+/// What the HTTP library says about an answer that is TLS.
+const NOT_HTTP: &str = "invalid HTTP version";
+
+/// Alerts of servers that require another client certificate, or one at all.
+const CLIENT_CERTIFICATE: [&str; 7] = [
+    "BadCertificate",
+    "CertificateRequired",
+    "CertificateExpired",
+    "CertificateRevoked",
+    "CertificateUnknown",
+    "UnsupportedCertificate",
+    "UnknownCA",
+];
+
+fn client_certificate_alert(reason: &str) -> Option<&'static str> {
+    let (_, alert) = reason.split_once("received fatal alert: ")?;
+    CLIENT_CERTIFICATE.into_iter().find(|known| *known == alert)
+}
+
 /// The URL without query, fragment and credentials, which may be secret.
 pub fn redact(url: &Url) -> String {
     let mut url = url.clone();
@@ -116,4 +176,37 @@ pub fn redact(url: &Url) -> String {
     let _ = url.set_password(None);
     let _ = url.set_username("");
     url.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_requires_a_client_certificate_is_recognized_by_its_alert() {
+        for (reason, alert) in [
+            (
+                "received fatal alert: BadCertificate",
+                Some("BadCertificate"),
+            ),
+            ("received fatal alert: UnknownCA", Some("UnknownCA")),
+            ("received fatal alert: ProtocolVersion", None),
+            ("BadCertificate", None),
+        ] {
+            assert_eq!(client_certificate_alert(reason), alert, "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_with_another_name_is_not_a_matter_of_trust() {
+        let hint = |reason: &str| {
+            let (url, reason) = ("https://r.local/".to_owned(), reason.to_owned());
+            RequestError::UntrustedCertificate { url, reason }.tls_hint()
+        };
+        let other_name = "invalid peer certificate: certificate not valid for name \"r.local\"; certificate is only valid for DnsName(\"x\")";
+        assert!(hint(other_name).unwrap().contains("use a name"));
+        let expired = "invalid peer certificate: certificate expired: verification time 1 (UNIX)";
+        assert!(hint(expired).unwrap().contains("renew"));
+        assert_eq!(hint("invalid peer certificate: UnknownIssuer"), None);
+    }
 }

@@ -164,3 +164,31 @@ async fn an_edited_status_is_restored_by_one_write() {
     }
     harness.close().await;
 }
+
+/// Creates a plugin whose chart is searched in all repositories, and returns why that failed.
+async fn search(harness: &Harness, chart: &str, reason: &str) -> String {
+    let spec = json!({"repo": null, "retries": 0});
+    harness.create("web", chart, spec).await;
+    harness.until_reason("web", reason).await
+}
+
+#[tokio::test]
+async fn a_search_names_the_repository_that_cannot_be_read() {
+    let harness = Harness::new().await;
+    let missing = harness.charts.path().join("nowhere");
+    create(&harness, "broken", format!("file://{}", missing.display())).await;
+    create(&harness, "own", harness.repo()).await;
+    let message = search(&harness, "config", "ChartNotFound").await;
+    assert!(message.contains("Repository broken"), "{message}");
+    assert!(message.contains("--repo NAME"), "{message}");
+    harness.close().await;
+}
+
+#[tokio::test]
+async fn a_chart_with_the_name_of_its_repository_is_explained() {
+    let harness = Harness::new().await;
+    create(&harness, "own", harness.repo()).await;
+    let message = search(&harness, "own/config", "ChartNotFound").await;
+    assert!(message.contains("--repo own"), "{message}");
+    harness.close().await;
+}

@@ -11,9 +11,15 @@ use crate::report::hinted;
 
 /// Parses `HOST:PORT`, `:PORT` or `HOST`. The host is an IP address or `localhost`, the default; the default port is 0.
 pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    parse_with_port(text, 0)
+}
+
+/// As [`parse_address`], with another default port.
+pub(crate) fn parse_with_port(text: &str, default_port: u16) -> Result<SocketAddr, String> {
+    let default = default_port.to_string();
     let (host, port) = match text.parse::<IpAddr>() {
-        Ok(address) => return Ok(SocketAddr::new(address, 0)),
-        Err(_) => text.rsplit_once(':').unwrap_or((text, "0")),
+        Ok(address) => return Ok(SocketAddr::new(address, default_port)),
+        Err(_) => text.rsplit_once(':').unwrap_or((text, &default)),
     };
     let address = match host.trim_start_matches('[').trim_end_matches(']') {
         "" | "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
@@ -97,6 +103,20 @@ mod tests {
         ] {
             let error = parse_address(text).unwrap_err();
             assert!(error.contains("such as 127.0.0.1:7445"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_default_port_is_for_addresses_without_one() {
+        for (text, expected) in [
+            ("localhost", "127.0.0.1:5000"),
+            ("::1", "[::1]:5000"),
+            ("0.0.0.0", "0.0.0.0:5000"),
+            ("localhost:0", "127.0.0.1:0"),
+            (":7445", "127.0.0.1:7445"),
+        ] {
+            let parsed = parse_with_port(text, 5000);
+            assert_eq!(parsed, Ok(expected.parse().unwrap()), "{text}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
-use outrigger_oci::{Client, Credentials, DockerConfig, Mirrors, Options, Secret, Tls};
+use outrigger_oci::{Client, Credentials, DockerConfig, LOG_IN, Mirrors, Options, Secret, Tls};
 use outrigger_repository::{Access, Error as FetchError, RequestError, TransportError};
 
 use super::registry_name::{parse_mirror, parse_plain_http, parse_realm};
@@ -41,10 +41,10 @@ pub(crate) struct RegistryFlags {
     /// Read the password of the user from stdin
     #[arg(long, requires = "username", help_heading = HEADING)]
     password_stdin: bool,
-    /// File with credentials, in the format of Docker's config.json [default: that of Docker]
+    /// File with credentials, in the format of Docker's config.json [default: REGISTRY_AUTH_FILE, else that of Docker]
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     authfile: Option<PathBuf>,
-    /// Pull PREFIX from TARGET; `*` stands for all registries; repeatable
+    /// Pull PREFIX from TARGET; `*` stands for all registries, whose names are left out if TARGET ends with /*; repeatable
     #[arg(long = "registry-mirror", value_name = "PREFIX=TARGET", value_parser = parse_mirror, help_heading = HEADING)]
     mirrors: Vec<String>,
     /// Never pull from the registry itself if there is a mirror
@@ -127,24 +127,14 @@ impl RegistryFlags {
     }
 
     fn docker(&self) -> anyhow::Result<DockerConfig> {
-        let docker = match &self.authfile {
-            Some(path) => {
-                anyhow::ensure!(path.exists(), "{} does not exist", path.display());
-                DockerConfig::read(path)
-            }
-            None => DockerConfig::load(),
-        };
-        docker.hint("log in again, or pass another file with --authfile")
+        match &self.authfile {
+            Some(path) => read_authfile(path),
+            None => DockerConfig::load().hint(OTHER_AUTHFILE),
+        }
     }
 
     fn ca(&self) -> anyhow::Result<Option<Vec<u8>>> {
-        let read = |path: &PathBuf| {
-            let pem = input_file::read(path);
-            let pem = pem.context("failed to read the certificate authorities")?;
-            ensure_pem(path, &pem, CERTIFICATE)?;
-            Ok(pem)
-        };
-        self.ca_file.as_ref().map(read).transpose()
+        self.ca_file.as_deref().map(read_ca).transpose()
     }
 
     /// What the command line has for one server: credentials and a client certificate.
@@ -209,6 +199,22 @@ impl RegistryFlags {
     }
 }
 
+const OTHER_AUTHFILE: &str = "log in again, or pass another file with --authfile";
+
+/// The credentials of `--authfile`.
+pub(crate) fn read_authfile(path: &Path) -> anyhow::Result<DockerConfig> {
+    anyhow::ensure!(path.exists(), "{} does not exist", path.display());
+    DockerConfig::read(path).hint(OTHER_AUTHFILE)
+}
+
+/// The certificate authorities of `--ca-file`.
+pub(crate) fn read_ca(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let pem = input_file::read(path);
+    let pem = pem.context("failed to read the certificate authorities")?;
+    ensure_pem(path, &pem, CERTIFICATE)?;
+    Ok(pem)
+}
+
 /// How blocks of PEM begin; that of a key may say of which kind it is.
 const CERTIFICATE: &str = "CERTIFICATE-----";
 const KEY: &str = "PRIVATE KEY-----";
@@ -246,13 +252,7 @@ pub(crate) fn fetch_error(error: FetchError) -> anyhow::Error {
         FetchError::Unauthorized { .. } | FetchError::CredentialsRequired { .. } => {
             Some(LOG_IN.to_owned())
         }
-        FetchError::Request(RequestError::UntrustedCertificate { .. }) => {
-            Some("pass a private certificate authority with --ca-file".to_owned())
-        }
-        FetchError::Request(RequestError::Unreachable {
-            source: TransportError::NoTls,
-            ..
-        }) => Some("use http:// if it serves plain HTTP".to_owned()),
+        FetchError::Request(error) => request_hint(error),
         FetchError::InvalidSource { url, .. } if !url.contains("://") => {
             Some(format!("use a URL, such as https://{url}"))
         }
@@ -261,7 +261,28 @@ pub(crate) fn fetch_error(error: FetchError) -> anyhow::Error {
     report::hinted(error, hint)
 }
 
-const LOG_IN: &str = "log in with `docker login`, or pass --username and --password-stdin";
+/// Advice about a request to a chart repository.
+fn request_hint(error: &RequestError) -> Option<String> {
+    if let Some(hint) = error.tls_hint() {
+        return Some(hint.to_owned());
+    }
+    let text = match error {
+        RequestError::UntrustedCertificate { .. } => {
+            "pass a private certificate authority with --ca-file"
+        }
+        RequestError::KeyMismatch { .. } => "--cert-file and --key-file have to be of one pair",
+        RequestError::InvalidCertificates { .. } => return None,
+        RequestError::Unreachable { source, .. } => match source {
+            TransportError::NoTls => "use http:// if it serves plain HTTP",
+            TransportError::OnlyTls => "use https://",
+            TransportError::ClientCertificate { .. } => {
+                "pass a client certificate that the server trusts with --cert-file and --key-file"
+            }
+            _ => "check the URL, and whether a proxy or a firewall blocks it",
+        },
+    };
+    Some(text.to_owned())
+}
 
 #[cfg(test)]
 mod tests {

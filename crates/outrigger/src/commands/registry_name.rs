@@ -34,6 +34,16 @@ pub(crate) fn parse_plain_http(text: &str) -> Result<String, InvalidName> {
     }
 }
 
+/// A server, without a scheme.
+pub(crate) fn parse_server(text: &str) -> Result<String, InvalidName> {
+    let (scheme, name) = split_scheme(text);
+    let name = host(name)?;
+    match scheme {
+        None => Ok(name),
+        Some(_) => Err(InvalidName::Url { name }),
+    }
+}
+
 /// The host of a token service, of which registries send the URL.
 pub(crate) fn parse_realm(text: &str) -> Result<String, InvalidName> {
     let (_, name) = split_scheme(text);

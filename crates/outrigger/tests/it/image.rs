@@ -10,22 +10,23 @@ use outrigger_oci::{Digest, OCI_CONFIG, OCI_MANIFEST};
 use outrigger_testing::TestContext;
 use serde_json::{Value, json};
 
-fn context() -> TestContext {
+pub(crate) fn context() -> TestContext {
     TestContext::new(env!("CARGO_BIN_EXE_outrigger")).unwrap()
 }
 
 /// `ann:hunter2`, as `htpasswd -B` writes it, and as Docker's configuration has it.
-const HTPASSWD: &str = "ann:$2b$04$swkJo2sgo/sOEugpQFOEouvONlPdWSbe9cIynho8MCDP9HRvfSh3S\n";
-const AUTH: &str = "YW5uOmh1bnRlcjI=";
+pub(crate) const HTPASSWD: &str =
+    "ann:$2b$04$swkJo2sgo/sOEugpQFOEouvONlPdWSbe9cIynho8MCDP9HRvfSh3S\n";
+pub(crate) const AUTH: &str = "YW5uOmh1bnRlcjI=";
 
 /// A registry in another process, which ends with the test.
-struct Registry {
+pub(crate) struct Registry {
     process: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Registry {
-    fn start(context: &TestContext, flags: &[&str]) -> Self {
+    pub(crate) fn start(context: &TestContext, flags: &[&str]) -> Self {
         let serve = [
             "registry",
             "serve",
@@ -40,7 +41,7 @@ impl Registry {
         let mut line = String::new();
         let stdout = process.stdout.as_mut().unwrap();
         BufReader::new(stdout).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("http://").unwrap().to_owned();
+        let address = line.trim().split_once("://").unwrap().1.to_owned();
         Self { process, address }
     }
 }
@@ -54,14 +55,14 @@ impl Drop for Registry {
 }
 
 #[track_caller]
-fn succeeds(context: &TestContext, args: &[&str]) -> String {
+pub(crate) fn succeeds(context: &TestContext, args: &[&str]) -> String {
     let text = context.run(args.iter().copied()).unwrap();
     assert!(text.starts_with("exit code: 0\n"), "{args:?}: {text}");
     text
 }
 
 #[track_caller]
-fn fails(context: &TestContext, code: u8, args: &[&str]) -> String {
+pub(crate) fn fails(context: &TestContext, code: u8, args: &[&str]) -> String {
     let text = context.run(args.iter().copied()).unwrap();
     let expected = format!("exit code: {code}\n");
     assert!(text.starts_with(&expected), "{args:?}: {text}");

@@ -301,7 +301,7 @@ fn a_package_that_is_removed_meanwhile_is_missed_once_and_then_resumed() {
         .write("expansion/hooks/pre-install", script)
         .unwrap();
     let text = install(&context, &[]);
-    assert_failure(&text, "LoadImages: failed to access expansion/images");
+    assert_failure(&text, "LoadImages: expansion/images does not exist");
     let root = context.directory();
     fs_err::rename(root.join("gone"), root.join("expansion")).unwrap();
     assert_success(&install(&context, &[]));

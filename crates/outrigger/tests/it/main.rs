@@ -17,6 +17,7 @@ mod output;
 mod plugin;
 mod provider;
 mod serve;
+mod site_registry;
 mod stack;
 mod terminal;
 mod up;

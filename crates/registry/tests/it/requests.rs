@@ -200,7 +200,12 @@ async fn a_blob_that_is_damaged_in_the_target_is_replaced_if_blobs_are_checked()
     let client = client(&[&source.address, &target.address]);
     let layer = content(1, 1000);
     let digest = Digest::of(&layer);
-    push(&client, &source.image("app:1"), std::slice::from_ref(&layer)).await;
+    push(
+        &client,
+        &source.image("app:1"),
+        std::slice::from_ref(&layer),
+    )
+    .await;
     let copies = ["app:1", "other/app:1"].map(|name| Copy {
         source: source.image("app:1"),
         target: target.image(name),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outrigger_repository::{Access, Error, Request, RequestError, Secret, Tls};
+use outrigger_repository::{Access, Error, Request, RequestError, Secret, Tls, TransportError};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -116,6 +116,7 @@ async fn trusts_only_servers_with_a_certificate_of_the_authority() {
         ),
         "{error:?}"
     );
+    assert!(error.hint().unwrap().contains("use a name"), "{error:?}");
 }
 
 #[tokio::test]
@@ -137,12 +138,38 @@ async fn sends_a_client_certificate() {
         .await
         .unwrap();
     let without_client = Tls { ca, client: None };
+    let request = with(without_client, &server.url);
+    let error = fetcher(None).fetch(&request).await.unwrap_err();
     assert!(
-        fetcher(None)
-            .fetch(&with(without_client, &server.url))
-            .await
-            .is_err()
+        matches!(
+            error,
+            Error::Request(RequestError::Unreachable {
+                source: TransportError::ClientCertificate { .. },
+                ..
+            })
+        ),
+        "{error:?}"
     );
+    assert!(!error.is_transient());
+    assert!(error.hint().unwrap().contains("tls.crt and tls.key"));
+}
+
+#[tokio::test]
+async fn a_certificate_and_the_key_of_another_are_a_mistake() {
+    let authority = Authority::new();
+    let ((certificate, _), (_, key)) = (authority.certify("a"), authority.certify("b"));
+    let key = Secret::new(key.serialize_pem());
+    let tls = Tls {
+        ca: None,
+        client: Some((certificate.pem().into_bytes(), key)),
+    };
+    let request = with(tls, "https://localhost:1");
+    let error = fetcher(None).fetch(&request).await.unwrap_err();
+    assert!(
+        matches!(error, Error::Request(RequestError::KeyMismatch { .. })),
+        "{error:?}"
+    );
+    assert!(error.hint().unwrap().contains("of one pair"));
 }
 
 #[tokio::test]

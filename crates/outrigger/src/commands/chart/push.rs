@@ -75,10 +75,7 @@ pub(crate) async fn push_archive(
     folder: Option<&str>,
 ) -> anyhow::Result<Pushed> {
     let config = metadata(archive, folder)?;
-    let version = config["version"]
-        .as_str()
-        .context("the chart has no version")?;
-    let target = repository.with_tag(&tag_of_version(version))?;
+    let target = tagged(repository, &config)?;
     let config = config.to_string().into_bytes();
     let invalid = |source| outrigger_oci::Error::InvalidManifest {
         what: target.to_string(),
@@ -108,6 +105,22 @@ pub(crate) async fn push_archive(
         digest,
         unchanged,
     })
+}
+
+/// Where a chart archive is pushed to.
+pub(crate) fn target_of(
+    repository: &Repository,
+    archive: &[u8],
+    folder: Option<&str>,
+) -> anyhow::Result<Reference> {
+    tagged(repository, &metadata(archive, folder)?)
+}
+
+/// The tag of the version of a chart.
+fn tagged(repository: &Repository, metadata: &Value) -> anyhow::Result<Reference> {
+    let version = metadata["version"].as_str();
+    let version = version.context("the chart has no version")?;
+    Ok(repository.with_tag(&tag_of_version(version))?)
 }
 
 /// The metadata of a chart: its Chart.yaml as JSON.

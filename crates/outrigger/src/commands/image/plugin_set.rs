@@ -35,6 +35,9 @@ pub(super) struct PluginChart {
     pub(super) archive: Vec<u8>,
 }
 
+/// The folder of a registry for the charts of plugins.
+const CHARTS: &str = "charts";
+
 /// Plugins that create plugins, which create plugins…
 const MAX_PLUGINS: usize = 10_000;
 
@@ -103,10 +106,12 @@ impl PluginSet {
 }
 
 impl PluginChart {
-    /// Where the chart is found if all repositories are mirrored below a URL.
-    pub(super) fn repository(&self, mirror: &str) -> anyhow::Result<Repository> {
+    /// Where the chart is in a registry, with a path, for all charts: below `charts`, where
+    /// `--chart-mirror '*=oci://REGISTRY/charts'` finds it.
+    pub(super) fn repository(&self, registry: &str) -> anyhow::Result<Repository> {
+        let registry = registry.trim_end_matches('/');
         let mut mirrors = ChartMirrors::default();
-        mirrors.add(&format!("*={mirror}"))?;
+        mirrors.add(&format!("*=oci://{registry}/{CHARTS}"))?;
         let repository = mirrors.repository(&self.request);
         repository.with_context(|| format!("{} cannot be mirrored", self.request.repo))
     }

@@ -18,6 +18,7 @@ use crate::arguments::OutputFlag;
 use crate::commands::registry_flags::{RegistryFlags, hinted, only_one};
 use crate::commands::runtime::{self, CLEAN_UP};
 use crate::commands::size::Size;
+use crate::plural::counted;
 use crate::printer::{Printer, Row};
 use crate::report::{self, UsageError, note};
 
@@ -110,6 +111,12 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
                 note(&format!("{}, {size}", path.display()));
             }
             SaveTarget::Folder(_) => note(&format!("{}, an OCI layout", path.display())),
+        }
+        if !found.charts.is_empty() {
+            let charts = counted(found.charts.len(), "chart");
+            note(&format!(
+                "without the {charts} of the plugins: `outrigger chart pull` and `outrigger chart push` carry them, `outrigger image sync --plugins` copies them, too"
+            ));
         }
         Ok(ExitCode::SUCCESS)
     })

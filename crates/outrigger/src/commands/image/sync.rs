@@ -15,7 +15,7 @@ use crate::commands::registry_name::host_of;
 use crate::commands::runtime;
 use crate::plural::counted;
 use crate::printer::Printer;
-use crate::report::HintExt as _;
+use crate::report::{HintExt as _, note};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,6 +71,9 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         let (code, lock) = push.push(&source, &images, plugins, printer).await?;
         if let Some(path) = &args.lock {
             atomic_file::write(path, lock.to_text().as_ref())?;
+            if !found.charts.is_empty() {
+                note("the lock has no charts; an exact spec.version selects the same one again");
+            }
         }
         anyhow::ensure!(
             failed == 0,
@@ -82,20 +85,16 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Where the charts of plugins are pushed to, in the target.
-const CHARTS: &str = "charts";
-
-/// Pushes the charts of plugins to where `--chart-mirror '*=oci://TARGET/charts'` finds them.
+/// Pushes the charts of plugins to where a mirror of all repositories finds them.
 async fn push_charts(
     client: &Client,
     charts: &[PluginChart],
     to: &str,
 ) -> anyhow::Result<(Vec<TransferResult>, usize)> {
-    let mirror = format!("oci://{}/{CHARTS}", to.trim_end_matches('/'));
     let mut results = Vec::new();
     let mut failed = 0;
     for chart in charts {
-        let repository = chart.repository(&mirror)?;
+        let repository = chart.repository(to)?;
         let path = chart.request.path.as_deref();
         let pushed = push_archive(client, &repository, &chart.archive, path).await;
         let source = outrigger_repository::redacted(&chart.request.repo);

@@ -1,18 +1,21 @@
 //! `outrigger image verify`: the closure check.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ArgGroup;
 use futures::stream::{self, StreamExt as _};
 use outrigger_chart::images::Confidence;
-use outrigger_oci::{Client, Copy, Error, Lock, Reference, Source, Tree};
+use outrigger_oci::{Client, Copy, Digest, Error, Lock, Reference, Source, Tree, chart_layer};
 use serde::Serialize;
 
 use super::images_of::{ImagesOf, read_lock};
+use super::plugin_set::PluginChart;
 use super::summary::chain;
 use super::sync::relocated;
 use crate::arguments::{Output, OutputFlag};
+use crate::commands::chart::push::target_of;
 use crate::commands::registry_flags::RegistryFlags;
 use crate::commands::registry_name::{host_of, parse_prefix};
 use crate::commands::runtime;
@@ -24,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   outrigger image verify --chart ./chart --lock images.lock
   outrigger image verify --chart ./chart --in registry.local:5000
+  outrigger image verify --plugins site.yaml --in registry.local:5000      With the charts of the plugins
   outrigger image verify --from-lock images.lock --in registry.local:5000 --check-blobs";
 
 #[derive(Debug, clap::Args)]
@@ -51,6 +55,28 @@ pub(crate) struct Args {
 struct Finding {
     image: String,
     problem: String,
+    /// Advice, if the registry could not be asked
+    #[serde(skip)]
+    hint: Option<String>,
+}
+
+impl Finding {
+    /// What could not be found out, or is missing.
+    fn failed(image: String, error: &Error) -> Self {
+        Self {
+            image,
+            problem: chain(error),
+            hint: error.hint(),
+        }
+    }
+
+    fn new(image: String, problem: String) -> Self {
+        Self {
+            image,
+            problem,
+            hint: None,
+        }
+    }
 }
 
 impl Row for Finding {
@@ -68,6 +94,7 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
         .find(&args.registries, server, Confidence::Likely)?;
     found.check()?;
     let images = found.references();
+    let charts = found.charts;
     let mut findings = Vec::new();
     let mut locks = Vec::new();
     for path in args.lock.iter().chain(&args.images.from_lock) {
@@ -75,10 +102,9 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
     }
     if args.lock.is_some() {
         let (path, lock) = &locks[0];
-        findings.extend(lock.missing(&images).into_iter().map(|image| Finding {
-            image: image.to_string(),
-            problem: format!("not in {path}"),
-        }));
+        let missing = lock.missing(&images).into_iter();
+        findings
+            .extend(missing.map(|image| Finding::new(image.to_string(), format!("not in {path}"))));
     }
     if let Some(registry) = &args.registry {
         let copies = relocated(&images, registry)?;
@@ -88,21 +114,23 @@ pub(super) fn run(args: &Args, printer: &Printer) -> anyhow::Result<ExitCode> {
             locks,
             digests: args.check_blobs,
         };
-        findings.extend(runtime::run(async { Ok(check.all(&copies).await) })?);
+        findings.extend(runtime::run(async {
+            let mut found = check.all(&copies).await;
+            found.extend(check.charts(&charts, registry).await);
+            Ok(found)
+        })?);
     }
     if findings.is_empty() && args.output.output == Output::Table {
-        note(&format!(
-            "{}, none is missing{}",
-            counted(images.len(), "image"),
-            args.compared()
-        ));
+        let mut checked = counted(images.len(), "image");
+        if args.registry.is_some() && !charts.is_empty() {
+            checked = format!("{checked} and {}", counted(charts.len(), "chart"));
+        }
+        note(&format!("{checked}, none is missing{}", args.compared()));
         return Ok(ExitCode::SUCCESS);
     }
     printer.list(args.output.output, &findings)?;
     if args.registry.is_some() && !findings.is_empty() {
-        note(
-            "hint: `outrigger image sync --check-blobs` sends what is missing or damaged; with --lock, at the locked digests",
-        );
+        print_hints(&findings);
     }
     Ok(if findings.is_empty() {
         ExitCode::SUCCESS
@@ -124,6 +152,22 @@ impl Args {
     }
 }
 
+/// Prints what to do: about the registry if it could not be asked, else about what it does not have.
+fn print_hints(findings: &[Finding]) {
+    let hints: BTreeSet<&str> = findings
+        .iter()
+        .filter_map(|found| found.hint.as_deref())
+        .collect();
+    for hint in &hints {
+        note(&format!("hint: {hint}"));
+    }
+    if findings.iter().any(|found| found.hint.is_none()) {
+        note(
+            "hint: `outrigger image sync --check-blobs` sends what is missing or damaged; with --lock, at the locked digests",
+        );
+    }
+}
+
 /// Lock files, with their names.
 type Locks = Vec<(String, Lock)>;
 
@@ -138,24 +182,53 @@ struct Check {
 impl Check {
     async fn all(&self, copies: &[Copy]) -> Vec<Finding> {
         let checks = copies.iter().map(|copy| async {
-            let problem = match self.tag(copy).await {
+            let image = copy.source.to_string();
+            match self.tag(copy).await {
                 Ok(None) => {
                     let complete = self.image(&copy.target).await;
-                    complete.err().map(|error| chain(&error))
+                    complete.err().map(|error| Finding::failed(image, &error))
                 }
-                Ok(Some(problem)) => Some(problem),
-                Err(error) => Some(chain(&error)),
-            };
-            problem.map(|problem| Finding {
-                image: copy.source.to_string(),
-                problem,
-            })
+                Ok(Some(problem)) => Some(Finding::new(image, problem)),
+                Err(error) => Some(Finding::failed(image, &error)),
+            }
         });
         let found: Vec<Option<Finding>> = stream::iter(checks.collect::<Vec<_>>())
             .buffered(4)
             .collect()
             .await;
         found.into_iter().flatten().collect()
+    }
+
+    /// Checks the charts of plugins, where a mirror of all repositories finds them.
+    async fn charts(&self, charts: &[PluginChart], registry: &str) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for chart in charts {
+            let source = outrigger_repository::redacted(&chart.request.repo);
+            let name = format!("{source} {}", chart.request.chart);
+            match self.chart(chart, registry).await {
+                Ok(()) => {}
+                Err(error) => findings.push(match error.downcast_ref::<Error>() {
+                    Some(error) => Finding::failed(name, error),
+                    None => Finding::new(name, format!("{error:#}")),
+                }),
+            }
+        }
+        findings
+    }
+
+    /// Whether a registry has the archive of a chart, as it is at its source.
+    async fn chart(&self, chart: &PluginChart, registry: &str) -> anyhow::Result<()> {
+        let repository = chart.repository(registry)?;
+        let path = chart.request.path.as_deref();
+        let target = target_of(&repository, &chart.archive, path)?;
+        let found = self.client.manifest(&target).await?;
+        let digest = Digest::of(&chart.archive);
+        let layer = chart_layer(&found.parsed);
+        anyhow::ensure!(
+            layer.is_some_and(|layer| layer.digest == digest),
+            "{target} is not the archive of the source, {digest}"
+        );
+        Ok(self.image(&target).await?)
     }
 
     /// What is wrong with the tag of an image whose digest is locked.

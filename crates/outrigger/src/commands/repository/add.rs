@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Priority among repositories with the same chart; the lowest value is used
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i32,
-    /// Secret with credentials and certificates
+    /// Secret with credentials (username and password, or token) and certificates (ca.crt, and tls.crt with tls.key)
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = parse_secret)]
     secret: Option<SecretReference>,
     /// The charts are addons of the platform
