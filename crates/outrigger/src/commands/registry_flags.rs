@@ -41,7 +41,7 @@ pub(crate) struct RegistryFlags {
     /// Read the password of the user from stdin
     #[arg(long, requires = "username", help_heading = HEADING)]
     password_stdin: bool,
-    /// File with credentials, in the format of Docker's config.json [default: REGISTRY_AUTH_FILE, else that of Docker]
+    /// File with credentials, in the format of Docker's config.json [default: `REGISTRY_AUTH_FILE`, else that of Docker]
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     authfile: Option<PathBuf>,
     /// Pull PREFIX from TARGET; `*` stands for all registries, whose names are left out if TARGET ends with /*; repeatable

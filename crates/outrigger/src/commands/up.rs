@@ -111,7 +111,7 @@ async fn up(args: &Args, package: Option<Input>, printer: &Printer) -> anyhow::R
     })
     .await?;
     let result = match package {
-        Some(package) => package::run(args, &platform, package, &plugins, shutdown).await,
+        Some(package) => Box::pin(package::run(args, &platform, package, &plugins, shutdown)).await,
         None => run_controller(args, &platform, (plugins, manifests), shutdown).await,
     };
     platform.stop().await;
