@@ -37,8 +37,9 @@ pub async fn save(
     let (sender, receiver) = mpsc::channel(4);
     let writing = tokio::task::spawn_blocking(move || write_tar(&path, compression, receiver));
     let reading = tokio::select! {
-        reading = read(files, &sender, progress) => reading,
+        biased;
         () = progress.canceled() => Err(Error::Canceled),
+        reading = read(files, &sender, progress) => reading,
     };
     if reading.is_ok() {
         // Without this, the writer knows that the archive is incomplete.
@@ -233,8 +234,9 @@ async fn write_file(
     let mut temporary = partial::create(&path).map_err(failed)?;
     loop {
         let chunk = tokio::select! {
-            chunk = content.next() => chunk?,
+            biased;
             () = progress.canceled() => return Err(Error::Canceled),
+            chunk = content.next() => chunk?,
         };
         let Some(chunk) = chunk else {
             break;
