@@ -119,11 +119,10 @@ fn a_built_package_needs_a_trusted_signature() {
     for name in ["own", "other"] {
         assert_success(&context.run(["expansion", "keygen", name]).unwrap());
     }
-    // The flag is about to change its name.
-    let build = |flag| context.run(["expansion", "build", "expansion", flag, "demo.tar.zst"]);
-    if !build("--to").unwrap().starts_with("exit code: 0") {
-        assert_success(&build("-o").unwrap());
-    }
+    let build = ["expansion", "build", "expansion", "--to", "demo.tar.zst"];
+    assert_success(&context.run(build).unwrap());
+    let missing = install(&context, &["--expansion", "nope", "--plan"]);
+    assert_failure(&missing, "nope does not exist");
     let plan = |flags: &[&str]| {
         let package = ["--expansion", "demo.tar.zst", "--plan"];
         install(&context, &[&package, flags].concat())

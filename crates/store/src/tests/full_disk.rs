@@ -135,7 +135,7 @@ async fn space_of_deleted_objects_is_returned_to_a_full_disk() {
         put(&store, &format!("pod{number}"), &"x".repeat(600_000)).await;
     }
     store.close().await;
-    // There is no room for the reserve, but most of the file can be freed.
+    // The disk has no room for the reserve, and most of the file will be free.
     disk.fill(1 << 20);
     let store = disk.open().unwrap();
     let create = || Transaction::create(pod("new"), encoded("1"));

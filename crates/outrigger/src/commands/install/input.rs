@@ -268,13 +268,14 @@ impl PackageFlags {
             ensure_unsigned_folder(keys.is_empty() || self.allow_unsigned, path)?;
             return Ok(Vec::new());
         }
+        // A package that cannot be opened is the first mistake to report.
+        let package = reader(path, &std::sync::Arc::default())?;
         if keys.is_empty() && !self.allow_unsigned {
             return Err(anyhow!(
                 "no key is trusted, so that nobody vouches for {shown}"
             ))
             .hint("pass a public key with --trusted-key, or --allow-unsigned");
         }
-        let package = reader(path, &std::sync::Arc::default())?;
         let verified = signature::verify(
             package.signatures(),
             package.root_bytes(),
